@@ -1,1 +1,3 @@
 //! skeleton
+pub mod prefix;
+pub mod prompt;
