@@ -17,7 +17,7 @@ pub struct Request {
     pub body: Bytes,
     /// The model's name, if the body (or the path) has one.
     pub model: Option<String>,
-    /// Every other top-level member that the provider may render, in body order.
+    /// The other top-level members that the provider renders into the prefix, in body order.
     pub params: Vec<Param>,
     /// The declared tools.
     pub tools: Vec<Tool>,
@@ -182,8 +182,6 @@ pub struct Param {
     pub name: String,
     /// Digest of its value.
     pub value: Digest,
-    /// Whether the provider documents it as part of the rendered prefix.
-    pub rendered: bool,
 }
 
 /// Where edits may be spliced into the body.
@@ -197,6 +195,8 @@ pub struct Layout {
     pub messages_array: Range<usize>,
     /// Every message, head messages included.
     pub messages: Vec<Message>,
+    /// The array that holds the tools, brackets included.
+    pub tools_array: Option<Range<usize>>,
 }
 
 /// A top-level member.
