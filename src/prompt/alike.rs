@@ -39,14 +39,20 @@ pub struct Sketch {
 impl Sketch {
     /// The sketch of a text.
     pub fn of(text: &str) -> Self {
-        let mut sketch = Self { level: 0, words: hashes(text) };
+        let mut sketch = Self {
+            level: 0,
+            words: hashes(text),
+        };
         while sketch.words.len() > MAX_SKETCH {
             let words = sketch.at(sketch.level + 1);
             if words.is_empty() {
                 // A few words, repeated: no choice by word can thin them out.
                 sketch.words.truncate(MAX_SKETCH);
             } else {
-                sketch = Self { level: sketch.level + 1, words };
+                sketch = Self {
+                    level: sketch.level + 1,
+                    words,
+                };
             }
         }
         sketch
@@ -64,7 +70,11 @@ impl Sketch {
     }
 
     fn at(&self, level: u8) -> Vec<u32> {
-        self.words.iter().copied().filter(|word| word.trailing_zeros() >= level.into()).collect()
+        self.words
+            .iter()
+            .copied()
+            .filter(|word| word.trailing_zeros() >= level.into())
+            .collect()
     }
 }
 
@@ -132,7 +142,9 @@ fn hashes(text: &str) -> Vec<u32> {
 /// FNV-1a, then the finaliser of MurmurHash3, whose low bits are fit to choose words by. Both are in the public
 /// domain. Never change it: sketches are stored.
 fn hash(word: &str) -> u32 {
-    let fnv = word.bytes().fold(0x811c_9dc5_u32, |h, byte| (h ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let fnv = word.bytes().fold(0x811c_9dc5_u32, |h, byte| {
+        (h ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
     let h = (fnv ^ (fnv >> 16)).wrapping_mul(0x85eb_ca6b);
     let h = (h ^ (h >> 13)).wrapping_mul(0xc2b2_ae35);
     h ^ (h >> 16)
@@ -173,7 +185,10 @@ mod tests {
 
     #[test]
     fn the_hash_never_changes() {
-        assert_eq!([hash(""), hash("word"), hash("é")], [0xab3e7c0b, 0xebd8053f, 0x8e4756c7]);
+        assert_eq!(
+            [hash(""), hash("word"), hash("é")],
+            [0xab3e7c0b, 0xebd8053f, 0x8e4756c7]
+        );
     }
 
     #[test]
@@ -201,7 +216,11 @@ mod tests {
 
     #[test]
     fn long_unlike_heads_are_compared_in_bounded_time() {
-        let phrase = |step: usize| (0..20_000).map(|n| format!("w{} ", (n * step) % 701)).collect::<String>();
+        let phrase = |step: usize| {
+            (0..20_000)
+                .map(|n| format!("w{} ", (n * step) % 701))
+                .collect::<String>()
+        };
         let (a, b) = (phrase(7), phrase(613));
         let start = std::time::Instant::now();
         assert!(likeness(&a, &b) < 1.0);

@@ -82,15 +82,30 @@ pub fn group_for(effective: &[String], wanted: &[String]) -> Option<Group> {
     let blocks: Vec<&String> = wanted.iter().filter(|block| !is_blank(block)).collect();
     if blocks.is_empty() {
         let entries = vec![entry(Mode::Replace, "")];
-        return Some(Group { kind: GroupKind::Removal, entries });
+        return Some(Group {
+            kind: GroupKind::Removal,
+            entries,
+        });
     }
     if new.starts_with(&old) {
-        let entries = blocks[old.len()..].iter().map(|text| entry(Mode::Append, text)).collect();
-        return Some(Group { kind: GroupKind::Append, entries });
+        let entries = blocks[old.len()..]
+            .iter()
+            .map(|text| entry(Mode::Append, text))
+            .collect();
+        return Some(Group {
+            kind: GroupKind::Append,
+            entries,
+        });
     }
-    let mut entries: Vec<Entry> = blocks.iter().map(|text| entry(Mode::Append, text)).collect();
+    let mut entries: Vec<Entry> = blocks
+        .iter()
+        .map(|text| entry(Mode::Append, text))
+        .collect();
     entries[0].mode = Mode::Replace;
-    Some(Group { kind: GroupKind::Replace, entries })
+    Some(Group {
+        kind: GroupKind::Replace,
+        entries,
+    })
 }
 
 /// Whether two prompts are one, and how closely.
@@ -107,27 +122,41 @@ pub fn same_prompt(a: &[String], b: &[String]) -> Sameness {
 /// All blocks as one text, by panto's rule (1.4): the newlines at the end of each block go, and the `\r` before
 /// them; blocks that are then empty go; the rest is joined with a rule.
 pub fn joined(blocks: &[String]) -> String {
-    let texts = blocks.iter().map(|block| block.trim_end_matches(['\n', '\r']));
-    texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(BLOCK_RULE)
+    let texts = blocks
+        .iter()
+        .map(|block| block.trim_end_matches(['\n', '\r']));
+    texts
+        .filter(|text| !text.is_empty())
+        .collect::<Vec<_>>()
+        .join(BLOCK_RULE)
 }
 
 /// What stands between two blocks in a joined text.
 const BLOCK_RULE: &str = "\n\n---\n\n";
 
 fn entry(mode: Mode, text: &str) -> Entry {
-    Entry { mode, text: text.to_owned() }
+    Entry {
+        mode,
+        text: text.to_owned(),
+    }
 }
 
-fn is_blank(block: &str) -> bool {
+/// Whether a block holds nothing but white space.
+pub(super) fn is_blank(block: &str) -> bool {
     block.trim().is_empty()
 }
 
 /// The blocks in the form in which they are compared (rule 3 of this module).
 fn normal_blocks(blocks: &[String]) -> Vec<String> {
-    blocks.iter().filter(|block| !is_blank(block)).map(|block| normal(block)).collect()
+    blocks
+        .iter()
+        .filter(|block| !is_blank(block))
+        .map(|block| normal(block))
+        .collect()
 }
 
-fn normal(block: &str) -> String {
+/// One block in the form in which it is compared.
+pub(super) fn normal(block: &str) -> String {
     let lines: Vec<&str> = block.trim_end().split('\n').map(str::trim_end).collect();
     lines.join("\n")
 }
@@ -154,7 +183,10 @@ mod tests {
             (&[(A, "a"), (R, ""), (A, "b")], &["b"]),
         ];
         for (steps, want) in table {
-            let entries: Vec<Entry> = steps.iter().map(|(mode, text)| entry(*mode, text)).collect();
+            let entries: Vec<Entry> = steps
+                .iter()
+                .map(|(mode, text)| entry(*mode, text))
+                .collect();
             assert_eq!(derive(&[], &entries), list(want), "{steps:?}");
         }
     }
@@ -162,7 +194,10 @@ mod tests {
     #[test]
     fn the_baseline_stands_in_front_until_it_is_replaced() {
         let base = list(&["base"]);
-        assert_eq!(derive(&base, &[entry(Mode::Append, "a")]), list(&["base", "a"]));
+        assert_eq!(
+            derive(&base, &[entry(Mode::Append, "a")]),
+            list(&["base", "a"])
+        );
         assert_eq!(derive(&base, &[entry(Mode::Replace, "r")]), list(&["r"]));
     }
 
@@ -185,15 +220,28 @@ mod tests {
         ];
         for (old, new, want) in table {
             let group = group_for(&list(old), &list(new));
-            assert_eq!(group.map(|g| (g.kind, g.entries.len())), want, "{old:?} -> {new:?}");
+            assert_eq!(
+                group.map(|g| (g.kind, g.entries.len())),
+                want,
+                "{old:?} -> {new:?}"
+            );
         }
     }
 
     #[test]
     fn leading_and_inner_white_space_is_an_edit() {
-        assert_eq!(same_prompt(&list(&["  a"]), &list(&["a"])), Sameness::Different);
-        assert_eq!(same_prompt(&list(&["a\n\nb"]), &list(&["a\nb"])), Sameness::Different);
-        assert_eq!(same_prompt(&list(&["a \nb"]), &list(&["a\nb\n\n"])), Sameness::WhitespaceOnly);
+        assert_eq!(
+            same_prompt(&list(&["  a"]), &list(&["a"])),
+            Sameness::Different
+        );
+        assert_eq!(
+            same_prompt(&list(&["a\n\nb"]), &list(&["a\nb"])),
+            Sameness::Different
+        );
+        assert_eq!(
+            same_prompt(&list(&["a \nb"]), &list(&["a\nb\n\n"])),
+            Sameness::WhitespaceOnly
+        );
     }
 
     #[test]
@@ -217,7 +265,10 @@ mod tests {
 
     #[test]
     fn joining_strips_newlines_only() {
-        assert_eq!(joined(&list(&["a \r\n\n", "\n\n", " b"])), "a \n\n---\n\n b");
+        assert_eq!(
+            joined(&list(&["a \r\n\n", "\n\n", " b"])),
+            "a \n\n---\n\n b"
+        );
         assert_eq!(joined(&[]), "");
     }
 }
