@@ -7,9 +7,9 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::prefix::item::{AnswerMark, Item, Kind, Mark, Member, Message, Request, Role};
+use crate::prefix::item::{Item, Kind, Mark, Member, Message, Names, Request, Role};
 
-use super::body::{self, Context, Reader};
+use super::body::{self, Context, Reader, Said};
 use super::canonical;
 use super::envelope::{self, Content, Digests, Envelope};
 use super::head;
@@ -22,9 +22,11 @@ const RENDERED: [&str; 4] = ["tool_choice", "thinking", "speed", "mcp_servers"];
 /// What the client's attribution block opens with (code.claude.com, "LLM gateway protocol", 2026-11-30).
 const ATTRIBUTION: &str = "x-anthropic-billing-header:";
 
+const NAMES: Names = Names { head: Some("system"), history: "messages", blocks: Some("content") };
+
 /// Reads a messages request.
 pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Result<Request, Fault> {
-    let mut reader = Reader::new(body, context, known)?;
+    let mut reader = Reader::new(body, context, known, NAMES)?;
     let (mut found, attribution) = (false, context.attribution);
     reader.members(|reader, name, member| match name {
         "messages" => {
@@ -46,7 +48,7 @@ pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Re
         return Err(Fault::Shape);
     }
     head::seal(&mut reader.request.head);
-    Ok(reader.finish(answer))
+    Ok(reader.finish(said))
 }
 
 fn system(reader: &mut Reader<'_>, mut member: Member, attribution: bool) -> Result<(), Fault> {
@@ -159,7 +161,9 @@ fn push(
         mark,
         message: message as u32,
         block: block.map(|block| block as u32),
+        calls: u16::from(kind == Kind::ToolCall),
         answer: None,
+        words: None,
     });
 }
 
@@ -228,18 +232,18 @@ fn metadata(reader: &mut Reader<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The answer that the blocks of an assistant message carry: their text and their call ids.
-fn answer(src: &[u8], ranges: &[Range<usize>]) -> Option<AnswerMark> {
-    let (mut text, mut ids) = (String::new(), Vec::new());
+/// The text and the call ids of the blocks of a message.
+fn said(src: &[u8], ranges: &[Range<usize>]) -> Option<Said> {
+    let mut said = Said { text: String::new(), calls: Vec::new() };
     for range in ranges {
         let mut cursor = Cursor::new(&src[..range.end], range.start);
         let envelope = Envelope::read(&mut cursor).ok()?;
         match (envelope.word(&cursor, b"type"), &envelope.content) {
-            (Some("text"), _) => text.push_str(&envelope.text(&cursor, b"text")?),
-            (Some("tool_use"), _) => ids.extend(envelope.text(&cursor, b"id")),
-            (None, Content::Text(token)) => text.push_str(&canonical::decode_string(&src[token.clone()])?),
+            (Some("text"), _) => said.text.push_str(&envelope.text(&cursor, b"text")?),
+            (Some("tool_use"), _) => said.calls.extend(envelope.text(&cursor, b"id")),
+            (_, Content::Text(token)) => said.text.push_str(&canonical::decode_string(&src[token.clone()])?),
             _ => {}
         }
     }
-    AnswerMark::of(&text, &ids)
+    Some(said)
 }

@@ -5,13 +5,16 @@
 //! is that value. So an element that equals the one at the same place of the last body is taken over with its digests.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::prefix::digest::{Chain, Digest};
 use crate::prefix::item::{
-    AnswerMark, Content, Hints, Item, Layout, Member, Message, Param, Request, Role, Tool, ToolMark,
+    AnswerMark, Content, Hints, Item, Layout, Member, Message, Names, Param, Request, Role, Tool, ToolMark,
 };
+
+use crate::prompt::Sketch;
 
 use super::canonical;
 use super::envelope::{self, Envelope};
@@ -26,6 +29,14 @@ pub struct Context<'a> {
     pub model: Option<&'a str>,
     /// What the headers say of the client.
     pub hints: Hints,
+}
+
+/// What the items of a message say.
+pub struct Said {
+    /// Their text, blocks joined.
+    pub text: String,
+    /// The ids of their tool calls.
+    pub calls: Vec<String>,
 }
 
 /// A body while it is read.
@@ -50,7 +61,12 @@ const ANSWERS: usize = 4;
 
 impl<'a> Reader<'a> {
     /// A reader at the start of `src`; an error where the body is no UTF-8.
-    pub fn new(src: &'a Bytes, context: &Context<'_>, known: Option<&'a Request>) -> Result<Self, Fault> {
+    pub fn new(
+        src: &'a Bytes,
+        context: &Context<'_>,
+        known: Option<&'a Request>,
+        names: Names,
+    ) -> Result<Self, Fault> {
         std::str::from_utf8(src).map_err(|_| Fault::Syntax)?;
         let request = Request {
             body: src.clone(),
@@ -64,6 +80,7 @@ impl<'a> Reader<'a> {
             hints: context.hints.clone(),
             signed_thinking: false,
             server_state: false,
+            names,
             marker_ttl: None,
         };
         Ok(Self { cursor: Cursor::new(src, 0), src, known, scratch: Vec::new(), request })
@@ -86,8 +103,7 @@ impl<'a> Reader<'a> {
                 seen.push(text);
             }
             let start = self.cursor.pos();
-            let follows = seen.len() + usize::from(name.start > self.request.layout.object + 1) > 0
-                && !self.is_first(name.start);
+            let follows = !self.is_first(name.start);
             member(self, text, Member { range: name.start - 1..start, value: start..start, follows })?;
         }
         self.cursor.end()
@@ -188,8 +204,9 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// Closes the request: chains, and the answers that its last assistant messages carry.
-    pub fn finish(mut self, answer: impl Fn(&[u8], &[Range<usize>]) -> Option<AnswerMark>) -> Request {
+    /// Closes the request: chains, the answers that its last assistant messages carry, the words of what they
+    /// answered. `read` tells text and call ids of the items of one message.
+    pub fn finish(mut self, read: impl Fn(&[u8], &[Range<usize>]) -> Option<Said>) -> Request {
         let known = self.known.map_or(&[][..], |known| known.chains.as_slice());
         let known_items = self.known.map_or(&[][..], |known| known.history.as_slice());
         let (mut chain, mut same) = (Chain::EMPTY, true);
@@ -198,19 +215,28 @@ impl<'a> Reader<'a> {
             chain = if same { known[index] } else { chain.then(item.mark.canonical) };
             self.request.chains.push(chain);
         }
-        self.mark_answers(answer);
+        self.mark_answers(&read);
         self.request
     }
 
-    fn mark_answers(&mut self, answer: impl Fn(&[u8], &[Range<usize>]) -> Option<AnswerMark>) {
+    fn mark_answers(&mut self, read: &impl Fn(&[u8], &[Range<usize>]) -> Option<Said>) {
         let request = &mut self.request;
         let assistants = request.layout.messages.iter().rev().filter(|message| message.role == Role::Assistant);
-        for message in assistants.filter(|message| !message.items.is_empty()).take(ANSWERS) {
-            let first = message.items.start;
-            if request.history[first].answer.is_none() {
-                let ranges: Vec<_> =
-                    request.history[message.items.clone()].iter().map(|item| item.range.clone()).collect();
-                request.history[first].answer = answer(self.src, &ranges);
+        let firsts: Vec<Range<usize>> =
+            assistants.map(|message| message.items.clone()).filter(|items| !items.is_empty()).take(ANSWERS).collect();
+        for items in &firsts {
+            if request.history[items.start].answer.is_none() {
+                let ranges: Vec<_> = request.history[items.clone()].iter().map(|item| item.range.clone()).collect();
+                let said = read(self.src, &ranges);
+                request.history[items.start].answer = said.and_then(|said| AnswerMark::of(&said.text, &said.calls));
+            }
+        }
+        let answered = firsts.iter().filter_map(|items| items.start.checked_sub(1));
+        for index in answered.chain(request.history.len().checked_sub(1)).collect::<Vec<_>>() {
+            let item = &mut request.history[index];
+            if item.words.is_none() && item.mark.role != Role::Assistant {
+                let said = read(self.src, std::slice::from_ref(&item.range));
+                item.words = said.map(|said| Arc::new(Sketch::of(&said.text)));
             }
         }
     }

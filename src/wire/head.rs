@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::prefix::digest::{Canonical, Digest, Wire};
-use crate::prefix::item::{FrozenBlock, Head, HeadBlock};
+use crate::prefix::item::{FrozenBlock, Head, HeadBlock, prompt_digest};
 
 use super::canonical;
 use super::envelope::{self, Content, Envelope};
@@ -80,6 +80,7 @@ pub fn message(src: &Bytes, envelope: &Envelope, cursor: &Cursor<'_>, role: &str
 /// Sets the digest of a head whose blocks are complete.
 pub fn seal(head: &mut Head) {
     head.digest = digest(head.blocks.iter().map(|block| &block.frozen));
+    head.prompt = head.texts().map_or(head.digest, |texts| prompt_digest(&texts));
 }
 
 /// The digest of a head over its blocks.

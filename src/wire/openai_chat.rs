@@ -7,9 +7,9 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::prefix::item::{AnswerMark, Item, Kind, Mark, Message, Request, Role};
+use crate::prefix::item::{Item, Kind, Mark, Message, Names, Request, Role};
 
-use super::body::{self, Context, Reader};
+use super::body::{self, Context, Reader, Said};
 use super::canonical;
 use super::envelope::{Content, Envelope};
 use super::head;
@@ -19,9 +19,11 @@ use super::scan::{Cursor, Fault};
 const RENDERED: [&str; 6] =
     ["parallel_tool_calls", "response_format", "reasoning_effort", "verbosity", "chat_template_kwargs", "documents"];
 
+const NAMES: Names = Names { head: None, history: "messages", blocks: None };
+
 /// Reads a chat completion request.
 pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Result<Request, Fault> {
-    let mut reader = Reader::new(body, context, known)?;
+    let mut reader = Reader::new(body, context, known, NAMES)?;
     let mut found = false;
     reader.members(|reader, name, _| match name {
         "messages" => {
@@ -54,7 +56,7 @@ pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Re
     if !found {
         return Err(Fault::Shape);
     }
-    Ok(reader.finish(answer))
+    Ok(reader.finish(said))
 }
 
 fn messages(reader: &mut Reader<'_>) -> Result<(), Fault> {
@@ -107,7 +109,7 @@ fn message(reader: &mut Reader<'_>, ordinal: usize, leading: &mut bool) -> Resul
         };
         let range = envelope.range.clone();
         let message = ordinal as u32;
-        reader.request.history.push(Item { range, mark, message, block: None, answer: None });
+        reader.request.history.push(Item { range, mark, message, block: None, calls: envelope.calls.len() as u16, answer: None, words: None });
         end += 1;
     }
     let content = body::content(&envelope);
@@ -133,8 +135,8 @@ fn role(name: &str) -> Result<Role, Fault> {
     }
 }
 
-/// The answer that an assistant message carries: its text and its call ids.
-fn answer(src: &[u8], ranges: &[Range<usize>]) -> Option<AnswerMark> {
+/// The text and the call ids of a message.
+fn said(src: &[u8], ranges: &[Range<usize>]) -> Option<Said> {
     let [range] = ranges else { return None };
     let mut cursor = Cursor::new(&src[..range.end], range.start);
     let envelope = Envelope::read(&mut cursor).ok()?;
@@ -143,8 +145,8 @@ fn answer(src: &[u8], ranges: &[Range<usize>]) -> Option<AnswerMark> {
         Content::Blocks(_, blocks) => blocks.iter().filter_map(|block| block.text(&cursor, b"text")).collect(),
         Content::Other => String::new(),
     };
-    let ids: Vec<String> = envelope.calls.iter().filter_map(|call| call.text(&cursor, b"id")).collect();
-    AnswerMark::of(&text, &ids)
+    let calls = envelope.calls.iter().filter_map(|call| call.text(&cursor, b"id")).collect();
+    Some(Said { text, calls })
 }
 
 fn reader_slice<'a>(cursor: &Cursor<'a>, end: usize) -> &'a [u8] {
