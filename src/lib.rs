@@ -1,3 +1,4 @@
 //! skeleton
-
+pub mod prefix;
 pub mod prompt;
+pub mod wire;

@@ -1,0 +1,146 @@
+//! Digests of items and chains: the only file that names the hash function.
+//!
+//! Every digest is BLAKE3 with a domain string and length-prefixed parts, cut to 128 bits. The newtypes keep
+//! the forms apart: a [`Wire`] digest is of the bytes as they stand, a [`Canonical`] digest of the normal form,
+//! a [`Chain`] digest of an item with everything before it. No digest is ever sent upstream.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// 128 bits of BLAKE3.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+pub struct Digest(pub [u8; 16]);
+
+/// Digest of an item's bytes as they stand, cache markers masked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Wire(pub Digest);
+
+/// Digest of an item in normal form: what the provider's cache can tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Canonical(pub Digest);
+
+/// Digest of a history item and all history items before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Chain(pub Digest);
+
+/// A running hash over length-prefixed parts.
+pub struct Hasher(blake3::Hasher);
+
+impl Hasher {
+    /// Starts a hash in `domain`: equal parts in two domains never have equal digests.
+    pub fn new(domain: &str) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&(domain.len() as u64).to_le_bytes());
+        hasher.update(domain.as_bytes());
+        Self(hasher)
+    }
+
+    /// Starts a keyed hash, for values that a reader of the ledger must not be able to guess.
+    pub fn keyed(key: &[u8; 32], domain: &str) -> Self {
+        let mut hasher = blake3::Hasher::new_keyed(key);
+        hasher.update(&(domain.len() as u64).to_le_bytes());
+        hasher.update(domain.as_bytes());
+        Self(hasher)
+    }
+
+    /// Adds one part; its length is hashed with it, so `ab` + `c` is not `a` + `bc`.
+    pub fn part(&mut self, bytes: &[u8]) -> &mut Self {
+        self.pieces(&[bytes])
+    }
+
+    /// Adds one part that lies in several pieces; equal to the part of their concatenation.
+    pub fn pieces(&mut self, pieces: &[&[u8]]) -> &mut Self {
+        let length: usize = pieces.iter().map(|piece| piece.len()).sum();
+        self.0.update(&(length as u64).to_le_bytes());
+        for piece in pieces {
+            self.0.update(piece);
+        }
+        self
+    }
+
+    /// The first 128 bits.
+    pub fn finish(&self) -> Digest {
+        let mut out = [0; 16];
+        self.0.finalize_xof().fill(&mut out);
+        Digest(out)
+    }
+}
+
+impl Digest {
+    /// Digest of one byte string in `domain`.
+    pub fn of(domain: &str, bytes: &[u8]) -> Self {
+        Hasher::new(domain).part(bytes).finish()
+    }
+
+    /// Keyed digest of one byte string in `domain`.
+    pub fn keyed(key: &[u8; 32], domain: &str, bytes: &[u8]) -> Self {
+        Hasher::keyed(key, domain).part(bytes).finish()
+    }
+
+    /// Digest of a list of digests, in order.
+    pub fn of_all<'a>(domain: &str, digests: impl IntoIterator<Item = &'a Digest>) -> Self {
+        let mut hasher = Hasher::new(domain);
+        for digest in digests {
+            hasher.0.update(&digest.0);
+        }
+        hasher.finish()
+    }
+}
+
+impl Chain {
+    /// The chain of no item.
+    pub const EMPTY: Self = Self(Digest([0; 16]));
+
+    /// This chain with one more item.
+    pub fn then(self, item: Canonical) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"chain");
+        hasher.update(&self.0.0);
+        hasher.update(&item.0.0);
+        Self(Hasher(hasher).finish())
+    }
+}
+
+/// The id that people see for an item: UUIDv5 over its kind and canonical digest, within `namespace`.
+pub fn item_id(namespace: &Uuid, kind: &str, canonical: Canonical) -> Uuid {
+    let mut name = Vec::with_capacity(kind.len() + 17);
+    name.extend_from_slice(kind.as_bytes());
+    name.push(0);
+    name.extend_from_slice(&canonical.0.0);
+    Uuid::new_v5(namespace, &name)
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_not_ambiguous() {
+        let two = |a: &[u8], b: &[u8]| Hasher::new("t").part(a).part(b).finish();
+        assert_ne!(two(b"ab", b"c"), two(b"a", b"bc"));
+        assert_ne!(Digest::of("t", b"x"), Digest::of("u", b"x"));
+        assert_eq!(
+            Hasher::new("t").pieces(&[b"ab", b"c"]).finish(),
+            Hasher::new("t").part(b"abc").finish()
+        );
+    }
+
+    #[test]
+    fn a_key_changes_every_digest() {
+        assert_ne!(Digest::keyed(&[1; 32], "t", b"x"), Digest::keyed(&[2; 32], "t", b"x"));
+    }
+}

@@ -1,0 +1,103 @@
+//! The names under which a request's past could be known. Pure: the ledger does the looking up.
+
+use super::digest::{Chain, Digest, Hasher};
+use super::item::{AnswerMark, Hints, Mark, Request, Role};
+
+/// All that the ledger is asked about one request, deepest first.
+#[derive(Clone, Debug)]
+pub struct Keys {
+    /// The whole request, for retries.
+    pub request: Digest,
+    /// One key for each history item, tip first: the chain up to and including it.
+    pub chains: Vec<Digest>,
+    /// One key for each assistant item with its place among them, tip first.
+    pub assistants: Vec<Digest>,
+    /// One key for each answer that the history holds, tip first.
+    pub answers: Vec<Digest>,
+    /// The history, for ranking candidates by depth.
+    pub items: Vec<super::digest::Canonical>,
+    /// The head.
+    pub head: Digest,
+    /// Who the client says that it is.
+    pub hints: Hints,
+}
+
+/// The upstream, wire format and tenant within which everything is looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Scope(pub Digest);
+
+impl Scope {
+    /// The scope of an upstream, a wire format and a tenant (none on one person's machine).
+    pub fn new(upstream: &str, format: &str, tenant: Option<Digest>) -> Self {
+        let mut hasher = Hasher::new("inkfast scope v1");
+        hasher.part(upstream.as_bytes()).part(format.as_bytes());
+        hasher.part(tenant.as_ref().map_or(&[][..], |digest| &digest.0));
+        Self(hasher.finish())
+    }
+}
+
+/// Names everything that could be known of `request`.
+pub fn keys(request: &Request, scope: Scope) -> Keys {
+    let marks = || request.history.iter().map(|item| &item.mark);
+    let mut assistants: Vec<Digest> = assistant_keys(scope, marks()).map(|(_, key)| key).collect();
+    assistants.reverse();
+    Keys {
+        request: request_key(scope, request),
+        chains: request.chains.iter().rev().map(|chain| chain_key(scope, *chain)).collect(),
+        assistants,
+        answers: request
+            .history
+            .iter()
+            .rev()
+            .filter_map(|item| item.answer)
+            .map(|answer| answer_key(scope, answer))
+            .collect(),
+        items: marks().map(|mark| mark.canonical).collect(),
+        head: request.head.digest,
+        hints: request.hints.clone(),
+    }
+}
+
+/// The key of a whole request: head, tools and history in normal form, and the model.
+pub fn request_key(scope: Scope, request: &Request) -> Digest {
+    let mut hasher = Hasher::new("inkfast request v1");
+    hasher.part(&scope.0.0).part(&request.head.digest.0);
+    hasher.part(&request.chains.last().unwrap_or(&Chain::EMPTY).0.0);
+    hasher.part(request.model.as_deref().unwrap_or("").as_bytes());
+    for tool in &request.tools {
+        hasher.part(&tool.mark.canonical.0.0);
+    }
+    hasher.finish()
+}
+
+/// The key of a history up to one item.
+pub fn chain_key(scope: Scope, chain: Chain) -> Digest {
+    key(scope, "chain", &chain.0)
+}
+
+/// The key of an answer.
+pub fn answer_key(scope: Scope, answer: AnswerMark) -> Digest {
+    key(scope, "answer", &answer.digest)
+}
+
+/// The keys of the assistant items among `marks`, each with its index and its place among the assistant items.
+pub fn assistant_keys<'a>(
+    scope: Scope,
+    marks: impl Iterator<Item = &'a Mark>,
+) -> impl Iterator<Item = (usize, Digest)> {
+    marks
+        .enumerate()
+        .filter(|(_, mark)| mark.role == Role::Assistant)
+        .enumerate()
+        .map(move |(ordinal, (index, mark))| {
+            let mut hasher = Hasher::new("inkfast assistant v1");
+            hasher.part(&scope.0.0).part(&(ordinal as u64).to_le_bytes()).part(&mark.canonical.0.0);
+            (index, hasher.finish())
+        })
+}
+
+fn key(scope: Scope, domain: &str, digest: &Digest) -> Digest {
+    let mut hasher = Hasher::new(domain);
+    hasher.part(&scope.0.0).part(&digest.0);
+    hasher.finish()
+}

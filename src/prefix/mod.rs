@@ -1,0 +1,17 @@
+//! The prefix algebra: what was sent, what a request continues, what goes out.
+//!
+//! Rules of this folder: no IO, no clock, no randomness, no provider names, no JSON. A [`Request`] comes in with
+//! byte ranges and digests, a [`Past`] comes from the ledger, a plan goes out; `wire` lowers it to bytes.
+
+pub mod digest;
+pub mod edit;
+pub mod item;
+pub mod keys;
+pub mod past;
+pub mod policy;
+
+pub use edit::{Edit, Edits, Rope, apply};
+pub use item::Request;
+pub use keys::{Keys, Scope, keys};
+pub use past::{Past, Path};
+pub use policy::Policy;
