@@ -97,10 +97,7 @@ pub fn group_for(effective: &[String], wanted: &[String]) -> Option<Group> {
             entries,
         });
     }
-    let mut entries: Vec<Entry> = blocks
-        .iter()
-        .map(|text| entry(Mode::Append, text))
-        .collect();
+    let mut entries: Vec<Entry> = blocks.iter().map(|text| entry(Mode::Append, text)).collect();
     entries[0].mode = Mode::Replace;
     Some(Group {
         kind: GroupKind::Replace,
@@ -120,13 +117,10 @@ pub fn same_prompt(a: &[String], b: &[String]) -> Sameness {
 }
 
 /// All blocks as one text, by panto's rule (1.4): the newlines at the end of each block go, and the `\r` before
-/// them; blocks that are then empty go; the rest is joined with a rule.
+/// them; blank blocks go; the rest is joined with a rule.
 pub fn joined(blocks: &[String]) -> String {
-    let texts = blocks
-        .iter()
-        .map(|block| block.trim_end_matches(['\n', '\r']));
-    texts
-        .filter(|text| !text.is_empty())
+    let full = blocks.iter().filter(|block| !is_blank(block));
+    full.map(|block| block.trim_end_matches(['\n', '\r']))
         .collect::<Vec<_>>()
         .join(BLOCK_RULE)
 }
@@ -165,6 +159,9 @@ pub(super) fn normal(block: &str) -> String {
 mod tests {
     use super::*;
 
+    type Kind = Option<(GroupKind, usize)>;
+    type Blocks = &'static [&'static str];
+
     fn list(blocks: &[&str]) -> Vec<String> {
         blocks.iter().map(|block| (*block).to_owned()).collect()
     }
@@ -172,7 +169,7 @@ mod tests {
     #[test]
     fn the_walk_of_panto_1_3() {
         use Mode::{Append as A, Replace as R};
-        let table: [(&[(Mode, &str)], &[&str]); 8] = [
+        let table: [(&[(Mode, &str)], Blocks); 8] = [
             (&[], &[]),
             (&[(A, "a")], &["a"]),
             (&[(A, "a"), (A, "b")], &["a", "b"]),
@@ -183,10 +180,7 @@ mod tests {
             (&[(A, "a"), (R, ""), (A, "b")], &["b"]),
         ];
         for (steps, want) in table {
-            let entries: Vec<Entry> = steps
-                .iter()
-                .map(|(mode, text)| entry(*mode, text))
-                .collect();
+            let entries: Vec<Entry> = steps.iter().map(|(mode, text)| entry(*mode, text)).collect();
             assert_eq!(derive(&[], &entries), list(want), "{steps:?}");
         }
     }
@@ -194,17 +188,14 @@ mod tests {
     #[test]
     fn the_baseline_stands_in_front_until_it_is_replaced() {
         let base = list(&["base"]);
-        assert_eq!(
-            derive(&base, &[entry(Mode::Append, "a")]),
-            list(&["base", "a"])
-        );
+        assert_eq!(derive(&base, &[entry(Mode::Append, "a")]), list(&["base", "a"]));
         assert_eq!(derive(&base, &[entry(Mode::Replace, "r")]), list(&["r"]));
     }
 
     #[test]
     fn groups_of_each_kind() {
         use GroupKind::{Append, Removal, Replace};
-        let table: [(&[&str], &[&str], Option<(GroupKind, usize)>); 12] = [
+        let table: [(Blocks, Blocks, Kind); 12] = [
             (&["a"], &["a"], None),
             (&["a"], &["a  \r\n\r\n"], None),
             (&["a\r\nb"], &["a\nb\n"], None),
@@ -230,10 +221,7 @@ mod tests {
 
     #[test]
     fn leading_and_inner_white_space_is_an_edit() {
-        assert_eq!(
-            same_prompt(&list(&["  a"]), &list(&["a"])),
-            Sameness::Different
-        );
+        assert_eq!(same_prompt(&list(&["  a"]), &list(&["a"])), Sameness::Different);
         assert_eq!(
             same_prompt(&list(&["a\n\nb"]), &list(&["a\nb"])),
             Sameness::Different
@@ -265,10 +253,7 @@ mod tests {
 
     #[test]
     fn joining_strips_newlines_only() {
-        assert_eq!(
-            joined(&list(&["a \r\n\n", "\n\n", " b"])),
-            "a \n\n---\n\n b"
-        );
+        assert_eq!(joined(&list(&["a \r\n\n", "\n\n", " b"])), "a \n\n---\n\n b");
         assert_eq!(joined(&[]), "");
     }
 }

@@ -10,20 +10,21 @@
 //! 5. A rendered text holds facts only: nothing that differs between two sends of the same edit.
 
 mod alike;
-// mod delta;
+mod change;
+mod delta;
 mod derive;
-// mod lines;
-// mod secret;
-// mod sentinel;
+mod page;
+mod secret;
+mod sentinel;
 mod span;
 mod token;
-// mod update;
+mod update;
 mod volatile;
 
 pub use alike::{Sketch, alike, likeness};
 pub use derive::{Entry, Group, GroupKind, Mode, Sameness, derive, group_for, joined, same_prompt};
-// pub use secret::removes_secret;
-// pub use sentinel::{looks_like_sentinel, wrap};
+pub use secret::removes_secret;
+pub use sentinel::{looks_like_sentinel, wrap};
 pub use span::{Span, changed_span, first_change};
-// pub use update::{Rendering, TextMode, Update, render};
+pub use update::{Rendering, TextMode, Update, render};
 pub use volatile::{VolatileKind, volatile_change, volatile_kind};

@@ -33,8 +33,7 @@ pub fn changed_span(old: &str, new: &str) -> Option<Span> {
         let (old_end, new_end) = (old.len() - end, new.len() - end);
         let short = |token: Range<usize>, at: usize| token.end - at;
         let old_cut = cut(&old_tokens, old_end).map(|token| short(token, old_end));
-        let Some(more) =
-            old_cut.or_else(|| cut(&new_tokens, new_end).map(|token| short(token, new_end)))
+        let Some(more) = old_cut.or_else(|| cut(&new_tokens, new_end).map(|token| short(token, new_end)))
         else {
             return Some(Span {
                 old: start..old_end,
@@ -77,10 +76,7 @@ pub fn first_change(old: &[String], new: &[String]) -> Option<(usize, Span)> {
 
 /// The blocks that hold more than white space, with their places.
 pub(super) fn full_blocks(blocks: &[String]) -> impl Iterator<Item = (usize, &String)> {
-    blocks
-        .iter()
-        .enumerate()
-        .filter(|(_, block)| !is_blank(block))
+    blocks.iter().enumerate().filter(|(_, block)| !is_blank(block))
 }
 
 /// Bytes that both texts start with, to a character boundary.
@@ -91,11 +87,7 @@ fn common_start(a: &str, b: &str) -> usize {
 
 /// Bytes that both texts end with, to a character boundary.
 fn common_end(a: &str, b: &str) -> usize {
-    let same = a
-        .chars()
-        .rev()
-        .zip(b.chars().rev())
-        .take_while(|(a, b)| a == b);
+    let same = a.chars().rev().zip(b.chars().rev()).take_while(|(a, b)| a == b);
     same.map(|(c, _)| c.len_utf8()).sum()
 }
 
@@ -139,11 +131,7 @@ mod tests {
             ("prüfen", "prägen", Some(("prüfen", "prägen"))),
             ("日 x", "月 x", Some(("日", "月"))),
             ("", "a", Some(("", "a"))),
-            (
-                "one 1 two",
-                "one 2 two three",
-                Some(("1 two", "2 two three")),
-            ),
+            ("one 1 two", "one 2 two three", Some(("1 two", "2 two three"))),
         ];
         for (old, new, want) in table {
             assert_eq!(parts(old, new), want, "{old:?} {new:?}");
@@ -152,8 +140,7 @@ mod tests {
 
     #[test]
     fn the_first_block_that_differs() {
-        let list =
-            |blocks: &[&str]| -> Vec<String> { blocks.iter().map(|b| (*b).to_owned()).collect() };
+        let list = |blocks: &[&str]| -> Vec<String> { blocks.iter().map(|b| (*b).to_owned()).collect() };
         let at = |old: &[&str], new: &[&str]| {
             first_change(&list(old), &list(new)).map(|(block, s)| (block, s.old, s.new))
         };

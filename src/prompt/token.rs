@@ -38,10 +38,7 @@ pub(super) fn tokens(text: &str) -> Vec<Token> {
     let mut at = 0;
     while at < text.len() {
         let (kind, end) = next(text, at, &tokens);
-        tokens.push(Token {
-            kind,
-            range: at..end,
-        });
+        tokens.push(Token { kind, range: at..end });
         at = end;
     }
     tokens
@@ -115,11 +112,7 @@ fn numeric_date(bytes: &[u8], at: usize) -> Option<usize> {
     if !(year_first || year_last) {
         return None;
     }
-    if stamp {
-        Some(end)
-    } else {
-        ends_word(bytes, end)
-    }
+    if stamp { Some(end) } else { ends_word(bytes, end) }
 }
 
 /// A weekday, a day and month with or without a year, or both.
@@ -147,9 +140,7 @@ fn day_and_month(bytes: &[u8], at: usize) -> Option<usize> {
             name(bytes, next, &MONTHS)?
         }
     };
-    gap(bytes, end)
-        .and_then(|next| year(bytes, next))
-        .or(Some(end))
+    gap(bytes, end).and_then(|next| year(bytes, next)).or(Some(end))
 }
 
 fn day(bytes: &[u8], at: usize) -> Option<usize> {
@@ -283,10 +274,7 @@ fn number(bytes: &[u8], at: usize, digits: usize) -> Option<(u32, usize)> {
 }
 
 fn sign(bytes: &[u8], at: usize, signs: &[u8]) -> Option<usize> {
-    bytes
-        .get(at)
-        .filter(|byte| signs.contains(byte))
-        .map(|_| at + 1)
+    bytes.get(at).filter(|byte| signs.contains(byte)).map(|_| at + 1)
 }
 
 /// `at`, unless a word goes on there. Bytes over 127 may be letters.
@@ -371,10 +359,7 @@ mod tests {
             ("2026-11-30T10:00:01Z", &["2026-11-30"]),
             ("30/11/2026, 11/30/2026", &["30/11/2026", "11/30/2026"]),
             ("30.11.2026", &["30.11.2026"]),
-            (
-                "Tuesday, March 3, 2026, 10:00:01 AM",
-                &["Tuesday, March 3, 2026"],
-            ),
+            ("Tuesday, March 3, 2026, 10:00:01 AM", &["Tuesday, March 3, 2026"]),
             ("Mon Nov 30 10:00:01 2026", &["Mon Nov 30"]),
             ("3rd of March 2026", &["3rd of March 2026"]),
             ("Mon, 30 Nov 2026", &["Mon, 30 Nov 2026"]),

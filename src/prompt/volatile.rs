@@ -66,13 +66,7 @@ pub fn volatile_change(old: &[String], new: &[String]) -> Option<(usize, Volatil
     first
 }
 
-fn kind_of_change(
-    a: &Token,
-    old: &str,
-    b: &Token,
-    new: &str,
-    dotted: bool,
-) -> Option<VolatileKind> {
+fn kind_of_change(a: &Token, old: &str, b: &Token, new: &str, dotted: bool) -> Option<VolatileKind> {
     match (a.kind, b.kind) {
         (Kind::Time, Kind::Time) => Some(VolatileKind::Time),
         (Kind::Date, Kind::Date) => Some(VolatileKind::Date),
@@ -105,8 +99,7 @@ fn is_nonce(old: &str, new: &str, dotted: bool) -> bool {
     let both = [old, new];
     let digits = |text: &str| text.bytes().filter(u8::is_ascii_digit).count();
     let letters = |text: &str| text.bytes().filter(u8::is_ascii_alphabetic).count();
-    let mixed =
-        both.iter().any(|text| digits(text) > 0) && both.iter().any(|text| letters(text) > 0);
+    let mixed = both.iter().any(|text| digits(text) > 0) && both.iter().any(|text| letters(text) > 0);
     let hex = both
         .iter()
         .all(|text| text.bytes().all(|byte| byte.is_ascii_hexdigit()));
@@ -190,11 +183,7 @@ mod tests {
             ("request k3j9x2mq8", "request zz81p0a7b", Some(Nonce)),
             ("Turn 9 of 50", "Turn 10 of 50", Some(Counter)),
             ("Free: 12GB, 48%", "Free: 9GB, 51%", Some(Counter)),
-            (
-                "time 10:00:01  \r\nrest\n",
-                "time 10:00:02\nrest",
-                Some(Time),
-            ),
+            ("time 10:00:01  \r\nrest\n", "time 10:00:02\nrest", Some(Time)),
             ("- [ ] task", "- [x] task", None),
             ("search on", "search off", None),
             ("10:00 Plan mode", "10:01 Build mode", None),
@@ -225,8 +214,7 @@ mod tests {
 
     #[test]
     fn blocks_count_together() {
-        let list =
-            |blocks: &[&str]| -> Vec<String> { blocks.iter().map(|b| (*b).to_owned()).collect() };
+        let list = |blocks: &[&str]| -> Vec<String> { blocks.iter().map(|b| (*b).to_owned()).collect() };
         let kind = |old: &[&str], new: &[&str]| {
             volatile_change(&list(old), &list(new)).map(|(block, kind, _)| (block, kind))
         };
