@@ -190,6 +190,7 @@ fn leads_to_fields(path: &str) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used)]
 mod tests {
     use super::*;
 

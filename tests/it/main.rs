@@ -1,2 +1,3 @@
 //! skeleton
+mod encoding;
 mod observe;
