@@ -22,7 +22,7 @@ pub struct Event<'a> {
 #[derive(Debug)]
 pub struct SseParser {
     max_event: usize,
-    /// The line that is not yet ended; of a skipped event at most its first byte.
+    /// The line that is not yet ended; of a skipped event at most one byte of it.
     line: Vec<u8>,
     name: String,
     data: Vec<u8>,
@@ -150,7 +150,7 @@ impl SseParser {
     fn check_size(&mut self, more: usize) {
         if !self.skipping && self.data.len() + self.line.len() + more > self.max_event {
             self.skipping = true;
-            self.line.truncate(1);
+            self.line.clear();
             self.reset_event();
         }
     }
@@ -192,6 +192,7 @@ mod tests {
             &["-|a", "-|b", "-|c", "-|d"],
         );
         check("event: x\ndata: a\ndata:b\ndata:  c\n\n", &["x|a\nb\n c"]);
+        check("event: x\r\ndata: a\r\ndata: b\r\n\r\n", &["x|a\nb"]);
         check(": ping\n\n:\n\nevent: lost\n\ndata: a\n\n", &["-|a"]);
         check(
             "data\n\ndata:\ndata\n\nid: 7\nretry: 1\nother\n\n",
