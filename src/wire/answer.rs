@@ -48,7 +48,7 @@ pub struct Reading {
 pub struct Answer {
     /// All text blocks of the first choice, joined without a separator; at most [`MAX_TEXT`] bytes.
     pub text: String,
-    /// The ids of the tool calls, in order; on Anthropic of every block whose type ends in `tool_use`.
+    /// The ids of the tool calls, in order; tools that the provider runs itself do not count.
     pub call_ids: Vec<String>,
     /// Whether nothing was left out for size.
     pub complete: bool,

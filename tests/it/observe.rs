@@ -134,10 +134,7 @@ fn messages_stream_with_thinking_and_tools() {
     assert_eq!(reading.usage.and_then(|usage| usage.none()), Some(40));
     assert_eq!(reading.id.as_deref(), Some("msg_1"));
     assert_eq!(reading.stop.as_deref(), Some("tool_use"));
-    assert_eq!(
-        reading.answer,
-        answer("Looking it up…Found.", &["srvtoolu_1", "toolu_1"])
-    );
+    assert_eq!(reading.answer, answer("Looking it up…Found.", &["toolu_1"]));
     let miss = CacheMiss {
         reason: MissReason::SystemChanged,
         tokens: Some(812),

@@ -135,7 +135,7 @@ fn block(draft: &mut Draft, block: &Block<'_>) {
             (None, None) => {}
             (Some(_), None) => draft.doubt(),
         }
-    } else if kind.ends_with("tool_use") {
+    } else if kind == "tool_use" {
         match field::name(block.id) {
             Some(id) => draft.call(None, id),
             None => draft.doubt(),
