@@ -1,4 +1,5 @@
 //! skeleton
 pub mod prefix;
 pub mod prompt;
+pub mod proxy;
 pub mod wire;

@@ -1,3 +1,6 @@
 //! The integration tests, in one binary.
 
 mod prompt;
+//! skeleton
+mod encoding;
+mod observe;
