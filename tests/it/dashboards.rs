@@ -227,8 +227,8 @@ fn exposition(value: u64) -> String {
         "guard_failures_total",
         "rewrite_duration_seconds_bucket{le=\"0.01\"}",
         "rewrite_duration_seconds_bucket{le=\"+Inf\"}",
-        "time_to_first_byte_seconds_bucket{le=\"1\"}",
-        "time_to_first_byte_seconds_bucket{le=\"+Inf\"}",
+        "time_to_first_byte_seconds_bucket{upstream=\"openai\",le=\"1\"}",
+        "time_to_first_byte_seconds_bucket{upstream=\"openai\",le=\"+Inf\"}",
         "ledger_bytes",
     ] {
         writeln!(text, "inkfast_{series} {value}").unwrap();

@@ -12,10 +12,10 @@ const LAYERS: [&[&str]; 10] = [
     &["prefix"],
     &["wire"],
     &["route"],
-    &["error", "config"],
+    &["config"],
     &["ledger", "metrics"],
     &["audit", "report"],
-    &["proxy"],
+    &["proxy", "error"],
     &["cli"],
     &["main", "lib"],
 ];
