@@ -45,10 +45,16 @@ enum Evidence {
 
 /// Chooses the path that `request` continues, if there is one.
 pub fn choose(request: &Request, key: Digest, past: &Past, policy: &Policy) -> Option<Choice> {
-    let mut candidates: Vec<Candidate> =
-        past.paths.iter().filter_map(|path| candidate(request, path, past, policy)).collect();
+    let mut candidates: Vec<Candidate> = past
+        .paths
+        .iter()
+        .filter_map(|path| candidate(request, path, past, policy))
+        .collect();
     let best = best(&mut candidates, request);
-    let exact = past.exact.as_ref().filter(|path| path.request == key && same_person(request, path));
+    let exact = past
+        .exact
+        .as_ref()
+        .filter(|path| path.request == key && same_person(request, path));
     match (exact, best) {
         (Some(exact), best) => {
             let against = best.filter(|best| best.path.lineage == exact.lineage && best.path.is_committed());
@@ -73,7 +79,10 @@ pub fn choose(request: &Request, key: Digest, past: &Past, policy: &Policy) -> O
 /// How many leading items of `request` are those of `path`.
 pub fn matching(request: &Request, path: &Path) -> usize {
     let items = request.history.iter().map(|item| item.mark.canonical);
-    items.zip(path.items.iter()).take_while(|(item, mark)| *item == mark.canonical).count()
+    items
+        .zip(path.items.iter())
+        .take_while(|(item, mark)| *item == mark.canonical)
+        .count()
 }
 
 fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) -> Option<Candidate> {
@@ -83,7 +92,8 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
     }
     let answer_at = answer_at(request, path);
     let nodes = place::on_path(request, path, shared, answer_at, past);
-    let head_equal = place::effective_digest(path, &nodes) == request.head.prompt || path.head.digest == request.head.digest && shared == path.items.len();
+    let head_equal = place::effective_digest(path, &nodes) == request.head.prompt
+        || path.head.digest == request.head.digest && shared == path.items.len();
     let evidence = evidence(request, path, shared, answer_at, policy);
     if excluded(request, path, evidence) {
         return None;
@@ -100,7 +110,13 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
         return None;
     }
     let answered_next = shared == path.items.len() && answer_at == Some(shared);
-    Some(Candidate { path: path.clone(), shared, answer_at, head_equal, answered_next })
+    Some(Candidate {
+        path: path.clone(),
+        shared,
+        answer_at,
+        head_equal,
+        answered_next,
+    })
 }
 
 /// Only what an upstream accepted is continued. Where that is unknown (the process died), an answer behind the
@@ -111,7 +127,10 @@ fn is_predecessor(request: &Request, path: &Path, shared: usize) -> bool {
         State::Failed => false,
         State::Tentative => {
             shared == path.items.len()
-                && request.history.get(shared).is_some_and(|item| item.mark.role == Role::Assistant)
+                && request
+                    .history
+                    .get(shared)
+                    .is_some_and(|item| item.mark.role == Role::Assistant)
         }
     }
 }
@@ -119,17 +138,39 @@ fn is_predecessor(request: &Request, path: &Path, shared: usize) -> bool {
 fn answer_at(request: &Request, path: &Path) -> Option<usize> {
     let wanted = path.answer?;
     let last = path.items.last()?;
-    let places = request.history.iter().enumerate().rev().filter(|(_, item)| item.answer == Some(wanted));
+    let places = request
+        .history
+        .iter()
+        .enumerate()
+        .rev()
+        .filter(|(_, item)| item.answer == Some(wanted));
     places.map(|(index, _)| index).find(|index| {
-        let Some(answered) = index.checked_sub(1).map(|before| &request.history[before]) else { return false };
-        let alike = || answered.words.as_ref().is_some_and(|words| words.alike(&path.last_words));
+        let Some(answered) = index.checked_sub(1).map(|before| &request.history[before]) else {
+            return false;
+        };
+        let alike = || {
+            answered
+                .words
+                .as_ref()
+                .is_some_and(|words| words.alike(&path.last_words))
+        };
         answered.mark.canonical == last.canonical || wanted.strong || alike()
     })
 }
 
-fn evidence(request: &Request, path: &Path, shared: usize, answer_at: Option<usize>, policy: &Policy) -> Evidence {
+fn evidence(
+    request: &Request,
+    path: &Path,
+    shared: usize,
+    answer_at: Option<usize>,
+    policy: &Policy,
+) -> Evidence {
     if let Some(mark) = gained_assistant(request, path) {
-        return if is_strong(mark) { Evidence::Strong } else { Evidence::Weak };
+        return if is_strong(mark) {
+            Evidence::Strong
+        } else {
+            Evidence::Weak
+        };
     }
     if answer_at.is_some() {
         let strong = path.answer.is_some_and(|answer| answer.strong);
@@ -141,10 +182,18 @@ fn evidence(request: &Request, path: &Path, shared: usize, answer_at: Option<usi
     }
     let unseen = path.answer.is_none()
         && shared == path.items.len()
-        && request.history.get(shared).is_some_and(|item| item.mark.role == Role::Assistant)
+        && request
+            .history
+            .get(shared)
+            .is_some_and(|item| item.mark.role == Role::Assistant)
         && path.items[..shared].iter().any(|mark| mark.role == Role::User);
-    let hints = policy.loopback || request.hints.session.is_some() && request.hints.session == path.hints.session;
-    if unseen && hints && alike(request, path) { Evidence::Weak } else { Evidence::None }
+    let hints =
+        policy.loopback || request.hints.session.is_some() && request.hints.session == path.hints.session;
+    if unseen && hints && alike(request, path) {
+        Evidence::Weak
+    } else {
+        Evidence::None
+    }
 }
 
 /// An assistant item that the path gained after its first request and that stands at the same place among the
@@ -152,7 +201,11 @@ fn evidence(request: &Request, path: &Path, shared: usize, answer_at: Option<usi
 fn gained_assistant<'p>(request: &Request, path: &'p Path) -> Option<&'p Mark> {
     let assistants = |mark: &&Mark| mark.role == Role::Assistant;
     let theirs = request.history.iter().map(|item| &item.mark).filter(assistants);
-    let gained = path.items.iter().enumerate().filter(|(_, mark)| mark.role == Role::Assistant);
+    let gained = path
+        .items
+        .iter()
+        .enumerate()
+        .filter(|(_, mark)| mark.role == Role::Assistant);
     gained
         .zip(theirs)
         .filter(|((index, ours), theirs)| {
@@ -196,7 +249,12 @@ fn best<'c>(candidates: &'c mut [Candidate], request: &Request) -> Option<&'c Ca
     let deepest = candidates.iter().map(|candidate| candidate.shared).max()?;
     let order = |candidate: &Candidate| {
         let near = turns(request, candidate.shared, deepest) <= 1;
-        (near, candidate.head_equal, candidate.answered_next, candidate.shared)
+        (
+            near,
+            candidate.head_equal,
+            candidate.answered_next,
+            candidate.shared,
+        )
     };
     candidates.sort_by_key(|candidate| std::cmp::Reverse((order(candidate), candidate.path.seq)));
     let first = candidates.first()?;
@@ -209,5 +267,7 @@ fn best<'c>(candidates: &'c mut [Candidate], request: &Request) -> Option<&'c Ca
 /// Assistant turns that begin among `from..to` of the request's items.
 fn turns(request: &Request, from: usize, to: usize) -> usize {
     let is_assistant = |index: usize| request.history[index].mark.role == Role::Assistant;
-    (from..to).filter(|index| is_assistant(*index) && (*index == 0 || !is_assistant(index - 1))).count()
+    (from..to)
+        .filter(|index| is_assistant(*index) && (*index == 0 || !is_assistant(index - 1)))
+        .count()
 }

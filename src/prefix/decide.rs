@@ -40,6 +40,8 @@ pub struct Plan {
     pub whitespace: bool,
     /// A test-only fault for `wire` to commit.
     pub mutant: Option<Mutant>,
+    /// When the decision was made; only that test-only fault looks at it.
+    pub now_ms: u64,
 }
 
 /// A node that does not exist yet: `wire` renders it.
@@ -93,22 +95,34 @@ pub enum Reason {
 
 /// Decides on `request`, whose key is `key`, with what is known of its past.
 pub fn decide(request: &Request, key: Digest, past: &Past, policy: &Policy, now_ms: u64) -> Plan {
-    let choice = if request.server_state { None } else { choose(request, key, past, policy) };
-    let Some(choice) = choice else { return root(policy) };
-    let mut plan = continued(request, &choice, policy);
+    let choice = if request.server_state {
+        None
+    } else {
+        choose(request, key, past, policy)
+    };
+    let Some(choice) = choice else {
+        return root(policy, now_ms);
+    };
+    let mut plan = continued(request, &choice, policy, now_ms);
     let compaction = plan.received.class == Class::Compaction;
     plan.nodes = place::on_path(request, &choice.path, choice.shared, choice.answer_at, past);
     if policy.mutant == Some(Mutant::ForgetNode) {
         plan.nodes.pop();
     }
-    let head = Head { request, choice: &choice, policy, now_ms, compaction };
+    let head = Head {
+        request,
+        choice: &choice,
+        policy,
+        now_ms,
+        compaction,
+    };
     head.decide(&mut plan);
     plan.sent = sent_verdict(request, &choice, &plan);
     plan
 }
 
 /// A request that continues nothing: its own bytes, its head frozen.
-fn root(policy: &Policy) -> Plan {
+fn root(policy: &Policy, now_ms: u64) -> Plan {
     Plan {
         parent: None,
         shared: 0,
@@ -117,17 +131,25 @@ fn root(policy: &Policy) -> Plan {
         baseline: None,
         nodes: Vec::new(),
         new_node: None,
-        outcome: if policy.mode == Mode::Observe { Outcome::Observed } else { Outcome::Kept },
+        outcome: if policy.mode == Mode::Observe {
+            Outcome::Observed
+        } else {
+            Outcome::Kept
+        },
         received: Verdict::new_lineage(),
         sent: Verdict::new_lineage(),
         whitespace: false,
         mutant: policy.mutant,
+        now_ms,
     }
 }
 
-fn continued(request: &Request, choice: &Choice, policy: &Policy) -> Plan {
+fn continued(request: &Request, choice: &Choice, policy: &Policy, now_ms: u64) -> Plan {
     let path = &choice.path;
-    let next_speaks = request.history.get(choice.shared).is_some_and(|item| item.mark.role == Role::Assistant);
+    let next_speaks = request
+        .history
+        .get(choice.shared)
+        .is_some_and(|item| item.mark.role == Role::Assistant);
     let carries = choice.answer_at.is_some() || choice.shared == path.items.len() && next_speaks;
     let received = received_verdict(request, choice, carries);
     Plan {
@@ -138,7 +160,7 @@ fn continued(request: &Request, choice: &Choice, policy: &Policy) -> Plan {
         baseline: Some(path.baseline.clone()),
         received: received.clone(),
         sent: received,
-        ..root(policy)
+        ..root(policy, now_ms)
     }
 }
 
@@ -176,7 +198,11 @@ impl Head<'_> {
     }
 
     fn effective(&self, plan: &Plan) -> Option<Vec<String>> {
-        let nodes = if self.policy.mutant == Some(Mutant::CompareWithFirst) { &[][..] } else { &plan.nodes };
+        let nodes = if self.policy.mutant == Some(Mutant::CompareWithFirst) {
+            &[][..]
+        } else {
+            &plan.nodes
+        };
         place::effective(&self.choice.path, nodes)
     }
 
@@ -215,7 +241,10 @@ impl Head<'_> {
             return None;
         }
         let idle_s = self.now_ms.saturating_sub(path.at_ms) / 1000;
-        let lifetime = self.policy.cache_ttl.map(|ttl| ttl.max(path.marker_ttl.unwrap_or(0)));
+        let lifetime = self
+            .policy
+            .cache_ttl
+            .map(|ttl| ttl.max(path.marker_ttl.unwrap_or(0)));
         if lifetime.is_some_and(|ttl| idle_s > 2 * u64::from(ttl)) {
             return Some(Reason::Expired);
         }
@@ -224,24 +253,49 @@ impl Head<'_> {
 
     /// Whether carrying the superseded text has cost more than reading the history once without the cache would.
     fn pays(&self, plan: &Plan) -> bool {
-        let Some((cached, uncached)) = self.policy.prices else { return false };
-        let history: u64 = self.request.history.iter().map(|item| u64::from(item.mark.len)).sum();
+        let Some((cached, uncached)) = self.policy.prices else {
+            return false;
+        };
+        let history: u64 = self
+            .request
+            .history
+            .iter()
+            .map(|item| u64::from(item.mark.len))
+            .sum();
         let nodes: u64 = plan.nodes.iter().map(|node| node.bytes.len() as u64).sum();
         let carried = self.choice.path.superseded_carried as f64 * cached;
         plan.nodes.len() > 1 && carried > (history + nodes) as f64 * (uncached - cached)
     }
 
-    fn update(&self, plan: &mut Plan, group: Group, effective: Vec<String>, wanted: Vec<String>, observed: bool) {
+    fn update(
+        &self,
+        plan: &mut Plan,
+        group: Group,
+        effective: Vec<String>,
+        wanted: Vec<String>,
+        observed: bool,
+    ) {
         let volatile = prompt::volatile_change(&effective, &wanted).is_some();
-        let sent = place::standing(self.request, &self.choice.path, self.choice.shared, self.choice.answer_at);
-        let found = if observed { Found::Nowhere } else { place::place(self.request, sent, self.policy, volatile) };
+        let sent = place::standing(&self.choice.path, self.choice.shared, self.choice.answer_at);
+        let found = if observed {
+            Found::Nowhere
+        } else {
+            place::place(self.request, sent, self.policy, volatile)
+        };
         let bound = self.policy.binds_thinking && self.request.signed_thinking;
         match found {
             Found::Spot(spot) => {
                 plan.outcome = Outcome::Node(group.kind);
                 let head_role = self.head_role();
                 let deltas = deltas(&plan.nodes);
-                plan.new_node = Some(NewNode { spot, group, effective, wanted, deltas, head_role });
+                plan.new_node = Some(NewNode {
+                    spot,
+                    group,
+                    effective,
+                    wanted,
+                    deltas,
+                    head_role,
+                });
             }
             Found::Wait => plan.outcome = Outcome::Deferred,
             Found::Nowhere if bound => plan.outcome = Outcome::Deferred,
@@ -258,20 +312,37 @@ impl Head<'_> {
 
 /// Bytes of delta texts since the last full text.
 fn deltas(nodes: &[Arc<Node>]) -> usize {
-    let since_full = nodes.iter().rev().take_while(|node| node.rendering == prompt::Rendering::Delta);
+    let since_full = nodes
+        .iter()
+        .rev()
+        .take_while(|node| node.rendering == prompt::Rendering::Delta);
     since_full.map(|node| node.bytes.len()).sum()
 }
 
 fn received_verdict(request: &Request, choice: &Choice, carried_on: bool) -> Verdict {
     let before = path_view(&choice.against, &choice.against.head, &[]);
-    compare(&before, &request_view(request, None, &[], None), request.names, carried_on)
+    compare(
+        &before,
+        &request_view(request, None, &[], None),
+        request.names,
+        carried_on,
+    )
 }
 
 fn sent_verdict(request: &Request, choice: &Choice, plan: &Plan) -> Verdict {
     let path = &choice.path;
-    let against = if Arc::ptr_eq(&choice.path, &choice.against) { path } else { &choice.against };
+    let against = if Arc::ptr_eq(&choice.path, &choice.against) {
+        path
+    } else {
+        &choice.against
+    };
     let before = path_view(against, &against.baseline, &against.nodes);
-    let after = request_view(request, plan.baseline.as_deref(), &plan.nodes, plan.new_node.as_ref());
+    let after = request_view(
+        request,
+        plan.baseline.as_deref(),
+        &plan.nodes,
+        plan.new_node.as_ref(),
+    );
     let mut verdict = compare(&before, &after, request.names, plan.carries);
     let head_changed = matches!(
         verdict.cause,
@@ -279,21 +350,36 @@ fn sent_verdict(request: &Request, choice: &Choice, plan: &Plan) -> Verdict {
     );
     match plan.outcome {
         Outcome::PassedThrough if head_changed => verdict.cause = Cause::NoSlot,
-        Outcome::Rebaseline(reason) if head_changed && reason != Reason::Tools => verdict.cause = Cause::Rebaseline,
+        Outcome::Rebaseline(reason) if head_changed && reason != Reason::Tools => {
+            verdict.cause = Cause::Rebaseline
+        }
         _ => {}
     }
     verdict
 }
 
 fn path_view<'a>(path: &'a Path, head: &FrozenHead, nodes: &[Arc<Node>]) -> View<'a> {
-    let items = path.items.iter().enumerate().map(|(index, mark)| Element::item(index, mark));
+    let items = path
+        .items
+        .iter()
+        .enumerate()
+        .map(|(index, mark)| Element::item(index, mark));
     View {
         model: path.model.as_deref(),
         params: &path.params,
         tools: path.tools.iter().collect(),
-        head: head.blocks.iter().map(|block| (block.canonical, block.wire, block.len)).collect(),
+        head: head
+            .blocks
+            .iter()
+            .map(|block| (block.canonical, block.wire, block.len))
+            .collect(),
         head_texts: head.texts(),
-        head_messages: path.head.blocks.iter().filter(|block| !block.role.is_empty()).count(),
+        head_messages: path
+            .head
+            .blocks
+            .iter()
+            .filter(|block| !block.role.is_empty())
+            .count(),
         head_string: head.blocks.len() == 1 && head.blocks[0].string.is_some(),
         marks: path.items.iter().map(|mark| mark.opens).collect(),
         history: interleave(items, nodes, None),
@@ -314,14 +400,27 @@ fn request_view<'a>(
             &own
         }
     };
-    let items = request.history.iter().enumerate().map(|(index, item)| Element::item(index, &item.mark));
+    let items = request
+        .history
+        .iter()
+        .enumerate()
+        .map(|(index, item)| Element::item(index, &item.mark));
     View {
         model: request.model.as_deref(),
         params: &request.params,
         tools: request.tools.iter().map(|tool| &tool.mark).collect(),
-        head: head.blocks.iter().map(|block| (block.canonical, block.wire, block.len)).collect(),
+        head: head
+            .blocks
+            .iter()
+            .map(|block| (block.canonical, block.wire, block.len))
+            .collect(),
         head_texts: head.texts(),
-        head_messages: request.head.blocks.iter().filter(|block| !block.frozen.role.is_empty()).count(),
+        head_messages: request
+            .head
+            .blocks
+            .iter()
+            .filter(|block| !block.frozen.role.is_empty())
+            .count(),
         head_string: head.blocks.len() == 1 && head.blocks[0].string.is_some(),
         marks: request.history.iter().map(|item| item.mark.opens).collect(),
         history: interleave(items, nodes, new),
@@ -333,7 +432,9 @@ fn interleave(
     nodes: &[Arc<Node>],
     new: Option<&NewNode>,
 ) -> Vec<Element> {
-    let stored = nodes.iter().map(|node| Element::node(node.position as usize, node.digest, node.bytes.len()));
+    let stored = nodes
+        .iter()
+        .map(|node| Element::node(node.position as usize, node.digest, node.bytes.len()));
     let fresh = new.map(|node| Element::node(node.spot.position, Digest::default(), 0));
     let mut out = Vec::with_capacity(nodes.len() + 1);
     let mut waiting = stored.chain(fresh).peekable();
@@ -351,7 +452,12 @@ fn interleave(
 
 impl NewNode {
     /// The node as it is stored, with its rendered bytes.
-    pub fn store(&self, bytes: bytes::Bytes, rendering: prompt::Rendering, holder: Option<super::past::Holder>) -> Node {
+    pub fn store(
+        &self,
+        bytes: bytes::Bytes,
+        rendering: prompt::Rendering,
+        holder: Option<super::past::Holder>,
+    ) -> Node {
         Node {
             position: self.spot.position as u32,
             slot: self.spot.slot,

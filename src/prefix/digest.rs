@@ -141,6 +141,9 @@ mod tests {
 
     #[test]
     fn a_key_changes_every_digest() {
-        assert_ne!(Digest::keyed(&[1; 32], "t", b"x"), Digest::keyed(&[2; 32], "t", b"x"));
+        assert_ne!(
+            Digest::keyed(&[1; 32], "t", b"x"),
+            Digest::keyed(&[2; 32], "t", b"x")
+        );
     }
 }

@@ -37,7 +37,9 @@ impl Edits {
     /// Puts edits in order; an overlap is an error.
     pub fn new(mut edits: Vec<Edit>) -> Result<Self, Overlap> {
         edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
-        let disjoint = edits.windows(2).all(|pair| pair[0].range.end <= pair[1].range.start);
+        let disjoint = edits
+            .windows(2)
+            .all(|pair| pair[0].range.end <= pair[1].range.start);
         if disjoint { Ok(Self(edits)) } else { Err(Overlap) }
     }
 
@@ -84,7 +86,10 @@ mod tests {
     use super::*;
 
     fn edit(range: Range<usize>, insert: &'static str) -> Edit {
-        Edit { range, insert: Bytes::from_static(insert.as_bytes()) }
+        Edit {
+            range,
+            insert: Bytes::from_static(insert.as_bytes()),
+        }
     }
 
     #[test]
@@ -97,7 +102,13 @@ mod tests {
     #[test]
     fn edits_apply_in_order_of_place() {
         let body = Bytes::from_static(b"0123456789");
-        let edits = Edits::new(vec![edit(8..9, "x"), edit(0..2, ""), edit(5..5, "a"), edit(5..5, "b")]).unwrap();
+        let edits = Edits::new(vec![
+            edit(8..9, "x"),
+            edit(0..2, ""),
+            edit(5..5, "a"),
+            edit(5..5, "b"),
+        ])
+        .unwrap();
         assert_eq!(apply(&body, &edits).concat(), "234ab567x9");
     }
 

@@ -293,7 +293,10 @@ impl AnswerMark {
         for id in call_ids {
             hasher.part(id.as_ref().as_bytes());
         }
-        Some(Self { digest: hasher.finish(), strong: !call_ids.is_empty() || text.len() >= Self::STRONG_TEXT })
+        Some(Self {
+            digest: hasher.finish(),
+            strong: !call_ids.is_empty() || text.len() >= Self::STRONG_TEXT,
+        })
     }
 }
 
@@ -309,7 +312,11 @@ pub fn prompt_digest(texts: &[String]) -> Digest {
 impl FrozenHead {
     /// The texts of all blocks in order; none where a block holds something else.
     pub fn texts(&self) -> Option<Vec<String>> {
-        self.blocks.iter().map(|block| block.texts.clone()).collect::<Option<Vec<_>>>().map(|texts| texts.concat())
+        self.blocks
+            .iter()
+            .map(|block| block.texts.clone())
+            .collect::<Option<Vec<_>>>()
+            .map(|texts| texts.concat())
     }
 }
 

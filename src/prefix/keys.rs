@@ -43,7 +43,12 @@ pub fn keys(request: &Request, scope: Scope) -> Keys {
     assistants.reverse();
     Keys {
         request: request_key(scope, request),
-        chains: request.chains.iter().rev().map(|chain| chain_key(scope, *chain)).collect(),
+        chains: request
+            .chains
+            .iter()
+            .rev()
+            .map(|chain| chain_key(scope, *chain))
+            .collect(),
         assistants,
         answers: request
             .history
@@ -91,7 +96,10 @@ pub fn assistant_keys<'a>(
         .enumerate()
         .map(move |(ordinal, (index, mark))| {
             let mut hasher = Hasher::new("inkfast assistant v1");
-            hasher.part(&scope.0.0).part(&(ordinal as u64).to_le_bytes()).part(&mark.canonical.0.0);
+            hasher
+                .part(&scope.0.0)
+                .part(&(ordinal as u64).to_le_bytes())
+                .part(&mark.canonical.0.0);
             (index, hasher.finish())
         })
 }

@@ -7,11 +7,13 @@ pub mod choose;
 pub mod decide;
 pub mod digest;
 pub mod edit;
+pub mod guard;
 pub mod item;
 pub mod keys;
 pub mod past;
 pub mod place;
 pub mod policy;
+pub mod record;
 pub mod verdict;
 
 pub use decide::{NewNode, Outcome, Plan, decide};

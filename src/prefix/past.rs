@@ -159,8 +159,16 @@ impl Path {
         match replaced {
             None => 0,
             Some(last) => {
-                let head: u64 = self.baseline.blocks.iter().map(|block| u64::from(block.len)).sum();
-                head + self.nodes[..last].iter().map(|node| node.bytes.len() as u64).sum::<u64>()
+                let head: u64 = self
+                    .baseline
+                    .blocks
+                    .iter()
+                    .map(|block| u64::from(block.len))
+                    .sum();
+                head + self.nodes[..last]
+                    .iter()
+                    .map(|node| node.bytes.len() as u64)
+                    .sum::<u64>()
             }
         }
     }

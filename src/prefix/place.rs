@@ -40,7 +40,7 @@ pub fn on_path(
     answer_at: Option<usize>,
     past: &Past,
 ) -> Vec<Arc<Node>> {
-    let limit = standing(request, path, shared, answer_at);
+    let limit = standing(path, shared, answer_at);
     let mut nodes: Vec<Arc<Node>> = Vec::new();
     let sure = |node: &Node| {
         let position = node.position as usize;
@@ -52,7 +52,10 @@ pub fn on_path(
         }
     }
     // Nodes right behind the last matched item: also where with them the head in force is the one that is asked for.
-    let behind = path.nodes.iter().filter(|node| node.position as usize == limit && !sure(node));
+    let behind = path
+        .nodes
+        .iter()
+        .filter(|node| node.position as usize == limit && !sure(node));
     let mut with = nodes.clone();
     with.extend(behind.filter(|node| is_legal(request, node)).cloned());
     if with.len() > nodes.len() && effective_digest(path, &with) == request.head.prompt {
@@ -63,13 +66,21 @@ pub fn on_path(
 
 /// The prompt in force on a path with these nodes.
 pub fn effective(path: &Path, nodes: &[Arc<Node>]) -> Option<Vec<String>> {
-    let entries: Vec<Entry> = nodes.iter().flat_map(|node| node.entries.iter().cloned()).collect();
+    let entries: Vec<Entry> = nodes
+        .iter()
+        .flat_map(|node| node.entries.iter().cloned())
+        .collect();
     Some(derive(&path.baseline.texts()?, &entries))
 }
 
 /// Its digest, comparable with a head's.
 pub fn effective_digest(path: &Path, nodes: &[Arc<Node>]) -> Digest {
-    nodes.last().map_or(path.baseline.prompt, |node| node.effective)
+    let whole = nodes.iter().zip(&path.nodes).all(|(a, b)| Arc::ptr_eq(a, b));
+    match nodes.last() {
+        None => path.baseline.prompt,
+        Some(last) if whole => last.effective,
+        Some(_) => effective(path, nodes).map_or(path.baseline.digest, |texts| prompt_digest(&texts)),
+    }
 }
 
 /// The digest of a prompt in force.
@@ -79,7 +90,7 @@ pub fn digest_of(effective: &[String]) -> Digest {
 
 /// How many of the path's items stand for placement: the matched ones, and where the conversation plainly went on
 /// (the path's own answer stands in the request at its place), also those behind an item rewritten in place.
-pub fn standing(request: &Request, path: &Path, shared: usize, answer_at: Option<usize>) -> usize {
+pub fn standing(path: &Path, shared: usize, answer_at: Option<usize>) -> usize {
     if answer_at == Some(path.items.len()) {
         return path.items.len();
     }
@@ -91,7 +102,14 @@ pub fn place(request: &Request, sent: usize, policy: &Policy, volatile: bool) ->
     let mut wait = false;
     for (ordinal, row) in policy.rows.iter().enumerate() {
         match by_row(request, sent, *row, policy.mutant, volatile) {
-            Ok((position, slot)) => return Found::Spot(Spot { position, slot, row: *row, ordinal }),
+            Ok((position, slot)) => {
+                return Found::Spot(Spot {
+                    position,
+                    slot,
+                    row: *row,
+                    ordinal,
+                });
+            }
             Err(Miss::Wait) => wait = true,
             Err(Miss::None) => {}
         }
@@ -130,7 +148,9 @@ fn by_row(
     if !turn.complete {
         return Err(if volatile { Miss::Wait } else { Miss::None });
     }
-    let in_loop = turn.results.is_some_and(|results| !asks_behind(request, results..turn.end));
+    let in_loop = turn
+        .results
+        .is_some_and(|results| !asks_behind(request, results..turn.end));
     if in_loop {
         if volatile || row.tool_loop == ToolLoop::Wait {
             return Err(Miss::Wait);
@@ -165,21 +185,37 @@ fn trailing_turn(request: &Request, sent: usize) -> Option<Turn> {
         return None;
     }
     let turn = &request.history[start..end];
-    let results = turn.iter().rposition(|item| item.mark.kind == Kind::ToolResult).map(|at| start + at + 1);
+    let results = turn
+        .iter()
+        .rposition(|item| item.mark.kind == Kind::ToolResult)
+        .map(|at| start + at + 1);
     let calls: usize = last_calls(&request.history[..start]);
-    let given = turn.iter().filter(|item| item.mark.kind == Kind::ToolResult).count();
-    Some(Turn { start, end, results, complete: given >= calls })
+    let given = turn
+        .iter()
+        .filter(|item| item.mark.kind == Kind::ToolResult)
+        .count();
+    Some(Turn {
+        start,
+        end,
+        results,
+        complete: given >= calls,
+    })
 }
 
 /// How many calls the last assistant turn in front made.
 fn last_calls(items: &[Item]) -> usize {
-    let assistants = items.iter().rev().take_while(|item| item.mark.role == Role::Assistant);
+    let assistants = items
+        .iter()
+        .rev()
+        .take_while(|item| item.mark.role == Role::Assistant);
     assistants.map(|item| usize::from(item.calls)).sum()
 }
 
 /// Whether the user speaks in a message of their own behind the tool results.
 fn asks_behind(request: &Request, behind: std::ops::Range<usize>) -> bool {
-    request.history[behind].iter().any(|item| item.mark.role == Role::User && item.mark.opens)
+    request.history[behind]
+        .iter()
+        .any(|item| item.mark.role == Role::User && item.mark.opens)
 }
 
 fn before_run(turn: &Turn, sent: usize) -> usize {
@@ -189,17 +225,34 @@ fn before_run(turn: &Turn, sent: usize) -> usize {
 
 fn after_turn(request: &Request, turn: &Turn) -> Result<usize, Miss> {
     let speaks = |item: &Item| item.mark.role == Role::User;
-    if request.history[turn.start..turn.end].iter().any(speaks) { Ok(turn.end) } else { Err(Miss::None) }
+    if request.history[turn.start..turn.end].iter().any(speaks) {
+        Ok(turn.end)
+    } else {
+        Err(Miss::None)
+    }
 }
 
 fn block_in_turn(request: &Request, turn: &Turn, sent: usize) -> Result<(usize, Slot), Miss> {
     let items = &request.history[turn.start..turn.end];
-    let user_end = turn.start + items.iter().rposition(|item| item.mark.role == Role::User).ok_or(Miss::None)? + 1;
-    let user_start = turn.start + items.iter().position(|item| item.mark.role == Role::User).ok_or(Miss::None)?;
+    let user_end = turn.start
+        + items
+            .iter()
+            .rposition(|item| item.mark.role == Role::User)
+            .ok_or(Miss::None)?
+        + 1;
+    let user_start = turn.start
+        + items
+            .iter()
+            .position(|item| item.mark.role == Role::User)
+            .ok_or(Miss::None)?;
     let floor = turn.results.unwrap_or(user_start).max(sent.min(user_end));
     if floor == user_start {
         let holder = &request.layout.messages[request.history[floor].message as usize];
-        return if holder.content == Content::Other { Err(Miss::None) } else { Ok((floor, Slot::BlockBefore)) };
+        return if holder.content == Content::Other {
+            Err(Miss::None)
+        } else {
+            Ok((floor, Slot::BlockBefore))
+        };
     }
     let previous = &request.history[floor - 1];
     let holder = &request.layout.messages[previous.message as usize];
@@ -224,7 +277,11 @@ fn inside_message(request: &Request, turn: &Turn, sent: usize) -> Result<(usize,
 /// A node that stands right behind the last matched item is on the path where the model spoke next, unless it is
 /// known to have spoken without the node.
 fn carried_on(request: &Request, path: &Path, node: &Node, limit: usize, past: &Past) -> bool {
-    let Some(next) = request.history.get(limit).filter(|item| item.mark.role == Role::Assistant) else {
+    let Some(next) = request
+        .history
+        .get(limit)
+        .filter(|item| item.mark.role == Role::Assistant)
+    else {
         return false;
     };
     let Some(answer) = next.answer else { return true };
@@ -234,7 +291,10 @@ fn carried_on(request: &Request, path: &Path, node: &Node, limit: usize, past: &
     let without = |other: &&Arc<Path>| {
         other.items.len() == limit
             && other.answer == Some(answer)
-            && !other.nodes.iter().any(|stored| stored.digest == node.digest && stored.position == node.position)
+            && !other
+                .nodes
+                .iter()
+                .any(|stored| stored.digest == node.digest && stored.position == node.position)
     };
     !past.paths.iter().any(|other| without(&other))
 }
@@ -242,7 +302,9 @@ fn carried_on(request: &Request, path: &Path, node: &Node, limit: usize, past: &
 /// Whether a stored node may stand in this request where it stood before.
 fn is_legal(request: &Request, node: &Node) -> bool {
     let position = node.position as usize;
-    let before = position.checked_sub(1).and_then(|index| request.history.get(index));
+    let before = position
+        .checked_sub(1)
+        .and_then(|index| request.history.get(index));
     let after = request.history.get(position);
     if position > request.history.len() {
         return false;
@@ -265,7 +327,10 @@ fn is_legal(request: &Request, node: &Node) -> bool {
 }
 
 fn has_text(request: &Request, index: usize) -> bool {
-    let message = request.history.get(index).and_then(|item| request.layout.messages.get(item.message as usize));
+    let message = request
+        .history
+        .get(index)
+        .and_then(|item| request.layout.messages.get(item.message as usize));
     message.is_some_and(|message| match &message.content {
         Content::Text(_) => true,
         Content::Blocks(_, blocks) => !blocks.is_empty(),

@@ -61,6 +61,7 @@ pub struct Row {
     /// How the node travels. `System` follows the head's own role where `head_role` says so.
     pub carrier: Carrier,
     /// The node takes the role that the head was written in.
+    #[serde(default)]
     pub head_role: bool,
     /// Where it goes.
     pub placement: Placement,

@@ -138,12 +138,22 @@ pub struct Element {
 impl Verdict {
     /// The verdict on a request that continues nothing.
     pub fn new_lineage() -> Self {
-        Self { class: Class::NewLineage, cause: Cause::None, item: None, span: None, kept: 0, before: 0 }
+        Self {
+            class: Class::NewLineage,
+            cause: Cause::None,
+            item: None,
+            span: None,
+            kept: 0,
+            before: 0,
+        }
     }
 
     /// Whether sent bytes were lost.
     pub fn is_break(&self) -> bool {
-        matches!(self.class, Class::Insert | Class::Reorder | Class::Compaction | Class::Rewrite)
+        matches!(
+            self.class,
+            Class::Insert | Class::Reorder | Class::Compaction | Class::Rewrite
+        )
     }
 }
 
@@ -151,12 +161,26 @@ impl Element {
     /// A client item.
     pub fn item(index: usize, mark: &Mark) -> Self {
         let (canonical, wire) = (mark.canonical.0, mark.wire.0);
-        Self { canonical, wire, len: mark.len, role: mark.role, index, node: false }
+        Self {
+            canonical,
+            wire,
+            len: mark.len,
+            role: mark.role,
+            index,
+            node: false,
+        }
     }
 
     /// A node behind `index` client items.
     pub fn node(index: usize, digest: Digest, len: usize) -> Self {
-        Self { canonical: digest, wire: digest, len: len as u32, role: Role::Operator, index, node: true }
+        Self {
+            canonical: digest,
+            wire: digest,
+            len: len as u32,
+            role: Role::Operator,
+            index,
+            node: true,
+        }
     }
 }
 
@@ -168,7 +192,9 @@ pub fn compare(before: &View<'_>, after: &View<'_>, names: Names, carried_on: bo
     let shared = common(&flat_before, &flat_after);
     let mut class = classify(before, after, &flat_before, &flat_after, carried_on);
     let first = first_change(before, after, class, names);
-    let (mut cause, item, span) = first.map_or((Cause::None, None, None), |(cause, item, span)| (cause, Some(item), span));
+    let (mut cause, item, span) = first.map_or((Cause::None, None, None), |(cause, item, span)| {
+        (cause, Some(item), span)
+    });
     if matches!(class, Class::Extend) && item.is_none() {
         if let Some((wire_cause, place)) = first_wire_change(before, after, names) {
             class = Class::WireOnly;
@@ -185,13 +211,19 @@ impl View<'_> {
     fn flatten(&self) -> Vec<Digest> {
         let tools = self.tools.iter().map(|tool| tool.canonical.0);
         let head = self.head.iter().map(|block| block.0.0);
-        tools.chain(head).chain(self.history.iter().map(|element| element.canonical)).collect()
+        tools
+            .chain(head)
+            .chain(self.history.iter().map(|element| element.canonical))
+            .collect()
     }
 
     fn lens(&self) -> impl Iterator<Item = u64> {
         let tools = self.tools.iter().map(|tool| tool.len);
         let head = self.head.iter().map(|block| block.2);
-        tools.chain(head).chain(self.history.iter().map(|element| element.len)).map(u64::from)
+        tools
+            .chain(head)
+            .chain(self.history.iter().map(|element| element.len))
+            .map(u64::from)
     }
 
     fn verdict(
@@ -202,7 +234,14 @@ impl View<'_> {
         shared: usize,
     ) -> Verdict {
         let (kept, before) = (self.lens().take(shared).sum(), self.lens().sum());
-        Verdict { class, cause, item, span, kept, before }
+        Verdict {
+            class,
+            cause,
+            item,
+            span,
+            kept,
+            before,
+        }
     }
 }
 
@@ -242,24 +281,51 @@ fn classify(
 
 /// Items are gone, and later ones stand at a smaller place.
 fn compacted(before: &[Element], after: &[Element]) -> bool {
-    let shared = before.iter().zip(after).take_while(|(a, b)| a.canonical == b.canonical).count();
-    let gone = |element: &Element| !after[shared..].iter().any(|other| other.canonical == element.canonical);
-    let Some(first_gone) = before[shared..].iter().position(gone) else { return false };
-    before.iter().enumerate().skip(shared + first_gone + 1).any(|(place, element)| {
-        let now = after.iter().skip(shared).position(|other| other.canonical == element.canonical);
-        now.is_some_and(|now| now + shared < place)
-    })
+    let shared = before
+        .iter()
+        .zip(after)
+        .take_while(|(a, b)| a.canonical == b.canonical)
+        .count();
+    let gone = |element: &Element| {
+        !after[shared..]
+            .iter()
+            .any(|other| other.canonical == element.canonical)
+    };
+    let Some(first_gone) = before[shared..].iter().position(gone) else {
+        return false;
+    };
+    before
+        .iter()
+        .enumerate()
+        .skip(shared + first_gone + 1)
+        .any(|(place, element)| {
+            let now = after
+                .iter()
+                .skip(shared)
+                .position(|other| other.canonical == element.canonical);
+            now.is_some_and(|now| now + shared < place)
+        })
 }
 
 /// The first changed item is the user's or an answer, and nothing sent behind it comes back.
 fn is_branch(before: &[Element], after: &[Element]) -> bool {
-    let shared = before.iter().zip(after).take_while(|(a, b)| a.canonical == b.canonical).count();
-    let Some(changed) = before.get(shared) else { return false };
+    let shared = before
+        .iter()
+        .zip(after)
+        .take_while(|(a, b)| a.canonical == b.canonical)
+        .count();
+    let Some(changed) = before.get(shared) else {
+        return false;
+    };
     let new = after.get(shared).map_or(changed.role, |element| element.role);
     let kind = matches!(changed.role, Role::User | Role::Assistant | Role::Tool) || changed.node;
     let same_speaker = changed.node || new == changed.role || new == Role::User;
     let behind = &before[shared + 1..];
-    let comes_back = |element: &Element| after[shared..].iter().any(|other| other.canonical == element.canonical);
+    let comes_back = |element: &Element| {
+        after[shared..]
+            .iter()
+            .any(|other| other.canonical == element.canonical)
+    };
     kind && same_speaker && !behind.iter().filter(|element| !element.node).any(comes_back)
 }
 
@@ -293,7 +359,10 @@ fn first_change(before: &View<'_>, after: &View<'_>, class: Class, names: Names)
 
 fn changed_param(before: &[Param], after: &[Param]) -> Option<String> {
     let differs = |param: &Param, others: &[Param]| {
-        others.iter().find(|other| other.name == param.name).is_none_or(|other| other.value != param.value)
+        others
+            .iter()
+            .find(|other| other.name == param.name)
+            .is_none_or(|other| other.value != param.value)
     };
     let gone = before.iter().find(|param| differs(param, after));
     let come = || after.iter().find(|param| differs(param, before));
@@ -315,14 +384,19 @@ fn changed_tool(before: &[&ToolMark], after: &[&ToolMark]) -> Option<Change> {
         Cause::ToolsRemoved
     } else {
         let known = |tool: &ToolMark| before.iter().any(|other| other.name == tool.name);
-        let kept = after.iter().any(|tool| known(tool) && !old.contains(&tool.canonical.0));
+        let kept = after
+            .iter()
+            .any(|tool| known(tool) && !old.contains(&tool.canonical.0));
         match (kept, after.iter().all(|tool| known(tool))) {
             (true, _) => Cause::ToolChanged,
             (false, true) => Cause::ToolsRemoved,
             (false, false) => Cause::ToolsAdded,
         }
     };
-    let name = after.get(first).or(before.get(first)).map_or("", |tool| tool.name.as_str());
+    let name = after
+        .get(first)
+        .or(before.get(first))
+        .map_or("", |tool| tool.name.as_str());
     Some((cause, format!("tools[{first}]:{name}"), None))
 }
 
@@ -342,13 +416,19 @@ fn changed_head(before: &View<'_>, after: &View<'_>, names: Names) -> Option<Cha
     if let Some((_, kind, span)) = volatile {
         return Some((Cause::SystemVolatile(kind), place, Some(span.new)));
     }
-    let span = texts.and_then(|(old, new)| prompt::first_change(old, new)).map(|(_, span)| span.new);
+    let span = texts
+        .and_then(|(old, new)| prompt::first_change(old, new))
+        .map(|(_, span)| span.new);
     Some((Cause::SystemChanged, place, span))
 }
 
 fn changed_history(before: &View<'_>, after: &View<'_>, class: Class, names: Names) -> Option<Change> {
     let (old, new) = (&before.history, &after.history);
-    let first = old.iter().zip(new).take_while(|(a, b)| a.canonical == b.canonical).count();
+    let first = old
+        .iter()
+        .zip(new)
+        .take_while(|(a, b)| a.canonical == b.canonical)
+        .count();
     if first == old.len() || (first == new.len() && class == Class::Truncate) {
         return None;
     }
@@ -368,18 +448,32 @@ fn oldest_gone(old: &[Element], new: &[Element]) -> bool {
 }
 
 fn common_canonical(a: &[Element], b: &[Element]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a.canonical == b.canonical).count()
+    a.iter()
+        .zip(b)
+        .take_while(|(a, b)| a.canonical == b.canonical)
+        .count()
 }
 
 fn first_wire_change(before: &View<'_>, after: &View<'_>, names: Names) -> Option<(Cause, String)> {
-    let tools = before.tools.iter().zip(&after.tools).position(|(a, b)| a.wire != b.wire);
+    let tools = before
+        .tools
+        .iter()
+        .zip(&after.tools)
+        .position(|(a, b)| a.wire != b.wire);
     if let Some(index) = tools {
-        return Some((Cause::Reserialised, format!("tools[{index}]:{}", after.tools[index].name)));
+        return Some((
+            Cause::Reserialised,
+            format!("tools[{index}]:{}", after.tools[index].name),
+        ));
     }
     if let Some(index) = before.head.iter().zip(&after.head).position(|(a, b)| a.1 != b.1) {
         return Some((Cause::Reserialised, head_place(after, index, names)));
     }
-    let index = before.history.iter().zip(&after.history).position(|(a, b)| a.wire != b.wire)?;
+    let index = before
+        .history
+        .iter()
+        .zip(&after.history)
+        .position(|(a, b)| a.wire != b.wire)?;
     Some((Cause::Reserialised, place(before, index, names)))
 }
 
@@ -394,7 +488,10 @@ fn head_place(view: &View<'_>, index: usize, names: Names) -> String {
 /// The place of a history element, counted in the client's own items of that side.
 fn place(view: &View<'_>, element: usize, names: Names) -> String {
     let index = view.history[element].index;
-    let marks = view.marks.get(..=index.min(view.marks.len().saturating_sub(1))).unwrap_or(&[]);
+    let marks = view
+        .marks
+        .get(..=index.min(view.marks.len().saturating_sub(1)))
+        .unwrap_or(&[]);
     let message = marks.iter().filter(|opens| **opens).count().saturating_sub(1);
     let block = marks.iter().rev().take_while(|opens| !**opens).count();
     let more = view.marks.get(index + 1).is_some_and(|opens| !opens);
@@ -450,7 +547,10 @@ impl Cause {
     }
 
     fn is_history(self) -> bool {
-        matches!(self, Self::HistoryEdited | Self::HistoryTruncated | Self::ItemsInserted | Self::ItemsReordered)
+        matches!(
+            self,
+            Self::HistoryEdited | Self::HistoryTruncated | Self::ItemsInserted | Self::ItemsReordered
+        )
     }
 }
 

@@ -22,7 +22,11 @@ const RENDERED: [&str; 4] = ["tool_choice", "thinking", "speed", "mcp_servers"];
 /// What the client's attribution block opens with (code.claude.com, "LLM gateway protocol", 2026-11-30).
 const ATTRIBUTION: &str = "x-anthropic-billing-header:";
 
-const NAMES: Names = Names { head: Some("system"), history: "messages", blocks: Some("content") };
+const NAMES: Names = Names {
+    head: Some("system"),
+    history: "messages",
+    blocks: Some("content"),
+};
 
 /// Reads a messages request.
 pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Result<Request, Fault> {
@@ -81,14 +85,21 @@ fn blocks(reader: &mut Reader<'_>, attribution: bool) -> Result<(), Fault> {
             continue;
         }
         let ordinal = reader.request.head.blocks.len() as u32;
-        reader.request.head.markers.extend(envelope.marker.map(|marker| (ordinal, marker)));
+        reader
+            .request
+            .head
+            .markers
+            .extend(envelope.marker.map(|marker| (ordinal, marker)));
         reader.request.head.blocks.push(block);
     }
     Ok(())
 }
 
 fn is_attribution(texts: &Option<Vec<String>>) -> bool {
-    texts.as_ref().and_then(|texts| texts.first()).is_some_and(|text| text.starts_with(ATTRIBUTION))
+    texts
+        .as_ref()
+        .and_then(|texts| texts.first())
+        .is_some_and(|text| text.starts_with(ATTRIBUTION))
 }
 
 fn messages(reader: &mut Reader<'_>) -> Result<(), Fault> {
@@ -104,7 +115,11 @@ fn messages(reader: &mut Reader<'_>) -> Result<(), Fault> {
         }
         ordinal += 1;
     }
-    reader.request.signed_thinking = reader.request.history.iter().any(|item| item.mark.kind == Kind::Thinking);
+    reader.request.signed_thinking = reader
+        .request
+        .history
+        .iter()
+        .any(|item| item.mark.kind == Kind::Thinking);
     reader.request.layout.messages_array = start..reader.cursor.pos();
     Ok(())
 }
@@ -124,20 +139,41 @@ fn message(reader: &mut Reader<'_>, ordinal: usize) -> Result<(), Fault> {
     match &envelope.content {
         Content::Blocks(_, blocks) if !blocks.is_empty() => {
             for (index, block) in blocks.iter().enumerate() {
-                let context: &[&[u8]] = if index == 0 { &[role_name.as_bytes(), &extra] } else { &[role_name.as_bytes(), b""] };
+                let context: &[&[u8]] = if index == 0 {
+                    &[role_name.as_bytes(), &extra]
+                } else {
+                    &[role_name.as_bytes(), b""]
+                };
                 let digests = block.digests(reader.src, context, &mut reader.scratch);
                 let kind = kind(block.word(&reader.cursor, b"type").unwrap_or_default(), role);
-                push(reader, block.range.clone(), digests, (role, kind), (ordinal, Some(index)));
+                push(
+                    reader,
+                    block.range.clone(),
+                    digests,
+                    (role, kind),
+                    (ordinal, Some(index)),
+                );
             }
         }
         content => {
             let digests = whole(reader, content, role_name, &extra);
-            push(reader, envelope.range.clone(), digests, (role, Kind::Content), (ordinal, None));
+            push(
+                reader,
+                envelope.range.clone(),
+                digests,
+                (role, Kind::Content),
+                (ordinal, None),
+            );
         }
     }
     let items = start..reader.request.history.len();
     let content = body::content(&envelope);
-    reader.request.layout.messages.push(Message { range: envelope.range, content, role, items });
+    reader.request.layout.messages.push(Message {
+        range: envelope.range,
+        content,
+        role,
+        items,
+    });
     Ok(())
 }
 
@@ -180,7 +216,10 @@ fn whole(reader: &mut Reader<'_>, content: &Content, role: &str, extra: &[u8]) -
     reader.scratch.clear();
     let (canonical, len) =
         match loose && canonical::write_envelope(&text, 0..text.len(), &mut reader.scratch).is_ok() {
-            true => (envelope::digest(context, &[&reader.scratch]), reader.scratch.len()),
+            true => (
+                envelope::digest(context, &[&reader.scratch]),
+                reader.scratch.len(),
+            ),
             false => (wire, text.len()),
         };
     Digests {
@@ -234,14 +273,19 @@ fn metadata(reader: &mut Reader<'_>) -> Result<(), Fault> {
 
 /// The text and the call ids of the blocks of a message.
 fn said(src: &[u8], ranges: &[Range<usize>]) -> Option<Said> {
-    let mut said = Said { text: String::new(), calls: Vec::new() };
+    let mut said = Said {
+        text: String::new(),
+        calls: Vec::new(),
+    };
     for range in ranges {
         let mut cursor = Cursor::new(&src[..range.end], range.start);
         let envelope = Envelope::read(&mut cursor).ok()?;
         match (envelope.word(&cursor, b"type"), &envelope.content) {
             (Some("text"), _) => said.text.push_str(&envelope.text(&cursor, b"text")?),
             (Some("tool_use"), _) => said.calls.extend(envelope.text(&cursor, b"id")),
-            (_, Content::Text(token)) => said.text.push_str(&canonical::decode_string(&src[token.clone()])?),
+            (_, Content::Text(token)) => said
+                .text
+                .push_str(&canonical::decode_string(&src[token.clone()])?),
             _ => {}
         }
     }

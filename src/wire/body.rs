@@ -83,7 +83,13 @@ impl<'a> Reader<'a> {
             names,
             marker_ttl: None,
         };
-        Ok(Self { cursor: Cursor::new(src, 0), src, known, scratch: Vec::new(), request })
+        Ok(Self {
+            cursor: Cursor::new(src, 0),
+            src,
+            known,
+            scratch: Vec::new(),
+            request,
+        })
     }
 
     /// Walks the top-level object; `member` reads one value and must leave the cursor behind it.
@@ -104,7 +110,15 @@ impl<'a> Reader<'a> {
             }
             let start = self.cursor.pos();
             let follows = !self.is_first(name.start);
-            member(self, text, Member { range: name.start - 1..start, value: start..start, follows })?;
+            member(
+                self,
+                text,
+                Member {
+                    range: name.start - 1..start,
+                    value: start..start,
+                    follows,
+                },
+            )?;
         }
         self.cursor.end()
     }
@@ -127,7 +141,10 @@ impl<'a> Reader<'a> {
         self.scratch.clear();
         let normal = canonical::write_value(self.src, value.clone(), &mut self.scratch).is_ok();
         let bytes: &[u8] = if normal { &self.scratch } else { &self.src[value] };
-        self.request.params.push(Param { name: name.to_owned(), value: Digest::of("inkfast param v1", bytes) });
+        self.request.params.push(Param {
+            name: name.to_owned(),
+            value: Digest::of("inkfast param v1", bytes),
+        });
         Ok(())
     }
 
@@ -163,7 +180,11 @@ impl<'a> Reader<'a> {
                 canonical: digests.canonical,
                 len: digests.len,
             };
-            self.request.tools.push(Tool { range: tool.range, name, mark });
+            self.request.tools.push(Tool {
+                range: tool.range,
+                name,
+                mark,
+            });
         }
         self.request.layout.tools_array = Some(start..self.cursor.pos());
         Ok(())
@@ -186,17 +207,30 @@ impl<'a> Reader<'a> {
     /// in both. The digests, the answer and the kind of its items come along; only offsets move.
     pub fn take_over_message(&mut self, ordinal: usize, head_len: usize) -> bool {
         let Some(known) = self.known else { return false };
-        let Some(message) = known.layout.messages.get(ordinal) else { return false };
-        let known_head = known.layout.messages.iter().take_while(|message| message.items.is_empty()).count();
+        let Some(message) = known.layout.messages.get(ordinal) else {
+            return false;
+        };
+        let known_head = known
+            .layout
+            .messages
+            .iter()
+            .take_while(|message| message.items.is_empty())
+            .count();
         let start = self.cursor.pos();
         let bytes = &known.body[message.range.clone()];
         if known_head != head_len || message.items.is_empty() || !self.src[start..].starts_with(bytes) {
             return false;
         }
-        let shift = Shift { from: message.range.start, to: start };
+        let shift = Shift {
+            from: message.range.start,
+            to: start,
+        };
         let first = self.request.history.len();
         for item in &known.history[message.items.clone()] {
-            self.request.history.push(Item { range: shift.range(&item.range), ..item.clone() });
+            self.request.history.push(Item {
+                range: shift.range(&item.range),
+                ..item.clone()
+            });
         }
         let items = first..self.request.history.len();
         self.request.layout.messages.push(shift.message(message, items));
@@ -211,8 +245,14 @@ impl<'a> Reader<'a> {
         let known_items = self.known.map_or(&[][..], |known| known.history.as_slice());
         let (mut chain, mut same) = (Chain::EMPTY, true);
         for (index, item) in self.request.history.iter().enumerate() {
-            same &= known_items.get(index).is_some_and(|known| known.mark.canonical == item.mark.canonical);
-            chain = if same { known[index] } else { chain.then(item.mark.canonical) };
+            same &= known_items
+                .get(index)
+                .is_some_and(|known| known.mark.canonical == item.mark.canonical);
+            chain = if same {
+                known[index]
+            } else {
+                chain.then(item.mark.canonical)
+            };
             self.request.chains.push(chain);
         }
         self.mark_answers(&read);
@@ -221,18 +261,33 @@ impl<'a> Reader<'a> {
 
     fn mark_answers(&mut self, read: &impl Fn(&[u8], &[Range<usize>]) -> Option<Said>) {
         let request = &mut self.request;
-        let assistants = request.layout.messages.iter().rev().filter(|message| message.role == Role::Assistant);
-        let firsts: Vec<Range<usize>> =
-            assistants.map(|message| message.items.clone()).filter(|items| !items.is_empty()).take(ANSWERS).collect();
+        let assistants = request
+            .layout
+            .messages
+            .iter()
+            .rev()
+            .filter(|message| message.role == Role::Assistant);
+        let firsts: Vec<Range<usize>> = assistants
+            .map(|message| message.items.clone())
+            .filter(|items| !items.is_empty())
+            .take(ANSWERS)
+            .collect();
         for items in &firsts {
             if request.history[items.start].answer.is_none() {
-                let ranges: Vec<_> = request.history[items.clone()].iter().map(|item| item.range.clone()).collect();
+                let ranges: Vec<_> = request.history[items.clone()]
+                    .iter()
+                    .map(|item| item.range.clone())
+                    .collect();
                 let said = read(self.src, &ranges);
-                request.history[items.start].answer = said.and_then(|said| AnswerMark::of(&said.text, &said.calls));
+                request.history[items.start].answer =
+                    said.and_then(|said| AnswerMark::of(&said.text, &said.calls));
             }
         }
         let answered = firsts.iter().filter_map(|items| items.start.checked_sub(1));
-        for index in answered.chain(request.history.len().checked_sub(1)).collect::<Vec<_>>() {
+        for index in answered
+            .chain(request.history.len().checked_sub(1))
+            .collect::<Vec<_>>()
+        {
             let item = &mut request.history[index];
             if item.words.is_none() && item.mark.role != Role::Assistant {
                 let said = read(self.src, std::slice::from_ref(&item.range));
@@ -242,16 +297,28 @@ impl<'a> Reader<'a> {
     }
 
     fn take_over_tools(&mut self, start: usize) -> bool {
-        let Some((known, array)) = self.known.and_then(|known| Some((known, known.layout.tools_array.clone()?))) else {
+        let Some((known, array)) = self
+            .known
+            .and_then(|known| Some((known, known.layout.tools_array.clone()?)))
+        else {
             return false;
         };
         let bytes = &known.body[array.clone()];
         if !self.src[start..].starts_with(bytes) {
             return false;
         }
-        let shift = Shift { from: array.start, to: start };
-        self.request.tools =
-            known.tools.iter().map(|tool| Tool { range: shift.range(&tool.range), ..tool.clone() }).collect();
+        let shift = Shift {
+            from: array.start,
+            to: start,
+        };
+        self.request.tools = known
+            .tools
+            .iter()
+            .map(|tool| Tool {
+                range: shift.range(&tool.range),
+                ..tool.clone()
+            })
+            .collect();
         // Lifetimes are noted per body; tools rarely carry a longer one than the messages do.
         self.request.marker_ttl = self.request.marker_ttl.max(known.marker_ttl);
         self.request.layout.tools_array = Some(start..start + bytes.len());
@@ -279,12 +346,18 @@ impl Shift {
     fn message(&self, message: &Message, items: Range<usize>) -> Message {
         let content = match &message.content {
             Content::Text(token) => Content::Text(self.range(token)),
-            Content::Blocks(array, blocks) => {
-                Content::Blocks(self.range(array), blocks.iter().map(|block| self.range(block)).collect())
-            }
+            Content::Blocks(array, blocks) => Content::Blocks(
+                self.range(array),
+                blocks.iter().map(|block| self.range(block)).collect(),
+            ),
             Content::Other => Content::Other,
         };
-        Message { range: self.range(&message.range), content, role: message.role, items }
+        Message {
+            range: self.range(&message.range),
+            content,
+            role: message.role,
+            items,
+        }
     }
 }
 
@@ -292,9 +365,10 @@ impl Shift {
 pub fn content(envelope: &Envelope) -> Content {
     match &envelope.content {
         envelope::Content::Text(token) => Content::Text(token.clone()),
-        envelope::Content::Blocks(array, blocks) => {
-            Content::Blocks(array.clone(), blocks.iter().map(|block| block.range.clone()).collect())
-        }
+        envelope::Content::Blocks(array, blocks) => Content::Blocks(
+            array.clone(),
+            blocks.iter().map(|block| block.range.clone()).collect(),
+        ),
         envelope::Content::Other => Content::Other,
     }
 }

@@ -63,7 +63,10 @@ pub fn member(name: &[u8]) -> Member {
 
 /// The place of a member in the fixed order.
 pub fn rank(name: &[u8]) -> usize {
-    ORDER.iter().position(|known| *known == name).unwrap_or(ORDER.len())
+    ORDER
+        .iter()
+        .position(|known| *known == name)
+        .unwrap_or(ORDER.len())
 }
 
 /// Writes the normal form of any value; keys stay in order.
@@ -245,7 +248,9 @@ fn members(cursor: &mut Cursor<'_>) -> Result<Vec<(Range<usize>, Range<usize>)>,
         }
     }
     members.sort_by_key(|(name, _)| (rank(cursor.slice(name)), cursor.slice(name)));
-    let twice = members.windows(2).any(|pair| cursor.slice(&pair[0].0) == cursor.slice(&pair[1].0));
+    let twice = members
+        .windows(2)
+        .any(|pair| cursor.slice(&pair[0].0) == cursor.slice(&pair[1].0));
     if twice { Err(Abnormal) } else { Ok(members) }
 }
 
@@ -265,7 +270,9 @@ pub fn sole_text(src: &[u8], range: &Range<usize>) -> Result<Option<Range<usize>
         return Ok(None);
     }
     let members = members(&mut Cursor::new(&src[..block.end], block.start))?;
-    let [(kind, kind_value), (text, text_value)] = members.as_slice() else { return Ok(None) };
+    let [(kind, kind_value), (text, text_value)] = members.as_slice() else {
+        return Ok(None);
+    };
     let bare = &src[kind.clone()] == b"type"
         && &src[kind_value.clone()] == b"\"text\""
         && &src[text.clone()] == b"text"
@@ -340,8 +347,14 @@ mod tests {
     #[test]
     fn numbers_go_by_value() {
         for (text, normal) in [
-            ("1.0", "1"), ("1e2", "100"), ("-0", "0"), ("0.10", "1e-1"), ("10e-1", "1"), ("0", "0"),
-            ("123456789012345678901234", "123456789012345678901234"), ("-1.50", "-15e-1"),
+            ("1.0", "1"),
+            ("1e2", "100"),
+            ("-0", "0"),
+            ("0.10", "1e-1"),
+            ("10e-1", "1"),
+            ("0", "0"),
+            ("123456789012345678901234", "123456789012345678901234"),
+            ("-1.50", "-15e-1"),
         ] {
             assert_eq!(normal_number(text).as_deref(), Ok(normal), "{text}");
         }

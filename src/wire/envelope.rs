@@ -60,14 +60,21 @@ impl Envelope {
 
     /// The value of a member.
     pub fn get(&self, cursor: &Cursor<'_>, name: &[u8]) -> Option<Range<usize>> {
-        self.members.iter().find(|(key, _)| cursor.slice(key) == name).map(|(_, value)| value.clone())
+        self.members
+            .iter()
+            .find(|(key, _)| cursor.slice(key) == name)
+            .map(|(_, value)| value.clone())
     }
 
     /// The text of a member that is a string without escapes; roles, types and ids are.
     pub fn word<'a>(&self, cursor: &Cursor<'a>, name: &[u8]) -> Option<&'a str> {
         let token = cursor.slice(&self.get(cursor, name)?);
         let word = token.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-        if word.contains(&b'\\') { None } else { std::str::from_utf8(word).ok() }
+        if word.contains(&b'\\') {
+            None
+        } else {
+            std::str::from_utf8(word).ok()
+        }
     }
 
     /// The decoded text of a member that is a string.
@@ -81,14 +88,22 @@ impl Envelope {
         let wire = digest(context, &pieces);
         let raw_len = pieces.iter().map(|piece| piece.len()).sum::<usize>();
         if self.normal {
-            return Digests { wire: Wire(wire), canonical: Canonical(wire), len: raw_len as u32 };
+            return Digests {
+                wire: Wire(wire),
+                canonical: Canonical(wire),
+                len: raw_len as u32,
+            };
         }
         scratch.clear();
         let (canonical, len) = match canonical::write_envelope(src, self.range.clone(), scratch) {
             Ok(()) => (digest(context, &[scratch]), scratch.len()),
             Err(canonical::Abnormal) => (wire, raw_len),
         };
-        Digests { wire: Wire(wire), canonical: Canonical(canonical), len: len as u32 }
+        Digests {
+            wire: Wire(wire),
+            canonical: Canonical(canonical),
+            len: len as u32,
+        }
     }
 
     /// The wire form: the bytes without markers, a content that is one bare text block as its string.
@@ -160,7 +175,12 @@ impl Envelope {
     }
 
     /// Reads the value of one member, looking into what has an order of its own.
-    fn member(&mut self, cursor: &mut Cursor<'_>, name: &Range<usize>, nesting: usize) -> Result<Range<usize>, Fault> {
+    fn member(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        name: &Range<usize>,
+        nesting: usize,
+    ) -> Result<Range<usize>, Fault> {
         let (start, next) = (cursor.pos(), cursor.peek()?);
         let deeper = nesting < MAX_NESTING;
         match (canonical::member(cursor.slice(name)), next) {
@@ -221,7 +241,13 @@ impl Envelope {
     fn check_duplicates(&self, cursor: &Cursor<'_>) -> Result<(), Fault> {
         const MATTER: [&[u8]; 3] = [b"role", b"content", b"type"];
         for name in MATTER {
-            if self.members.iter().filter(|(key, _)| cursor.slice(key) == name).count() > 1 {
+            if self
+                .members
+                .iter()
+                .filter(|(key, _)| cursor.slice(key) == name)
+                .count()
+                > 1
+            {
                 return Err(Fault::DuplicateKey);
             }
         }
@@ -242,7 +268,10 @@ pub fn digest(context: &[&[u8]], pieces: &[&[u8]]) -> Digest {
 pub fn pieces<'s>(src: &'s [u8], range: Range<usize>, cuts: &[Range<usize>]) -> Vec<&'s [u8]> {
     let mut out = Vec::with_capacity(cuts.len() + 1);
     let mut at = range.start;
-    for cut in cuts.iter().filter(|cut| cut.start >= range.start && cut.end <= range.end) {
+    for cut in cuts
+        .iter()
+        .filter(|cut| cut.start >= range.start && cut.end <= range.end)
+    {
         out.push(&src[at..cut.start]);
         at = cut.end;
     }

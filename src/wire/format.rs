@@ -51,9 +51,7 @@ pub struct UnknownFormat;
 impl fmt::Display for UnknownFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("unknown wire format, expected one of")?;
-        Format::ALL
-            .iter()
-            .try_for_each(|format| write!(f, " {format}"))
+        Format::ALL.iter().try_for_each(|format| write!(f, " {format}"))
     }
 }
 

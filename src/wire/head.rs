@@ -21,7 +21,16 @@ pub fn block(src: &Bytes, envelope: &Envelope, cursor: &Cursor<'_>) -> HeadBlock
     }
     HeadBlock {
         range: envelope.range.clone(),
-        frozen: frozen(bytes, &normal, texts, Place { string: None, marker: true, role: "" }),
+        frozen: frozen(
+            bytes,
+            &normal,
+            texts,
+            Place {
+                string: None,
+                marker: true,
+                role: "",
+            },
+        ),
     }
 }
 
@@ -35,7 +44,19 @@ pub fn string(src: &Bytes, token: std::ops::Range<usize>) -> HeadBlock {
     }
     let texts = canonical::decode_string(&src[token.clone()]).map(|text| vec![text]);
     let string = Some(OPEN.len() as u32..(bytes.len() - 1) as u32);
-    HeadBlock { range: token, frozen: frozen(bytes, &normal, texts, Place { string, marker: true, role: "" }) }
+    HeadBlock {
+        range: token,
+        frozen: frozen(
+            bytes,
+            &normal,
+            texts,
+            Place {
+                string,
+                marker: true,
+                role: "",
+            },
+        ),
+    }
 }
 
 /// A leading message: its role is kept in the bytes but is no part of its digests, since a role alone is no change.
@@ -52,29 +73,65 @@ pub fn message(src: &Bytes, envelope: &Envelope, cursor: &Cursor<'_>, role: &str
         Content::Text(token) => canonical::decode_string(&src[token.clone()]).map(|text| vec![text]),
         Content::Blocks(_, blocks) => blocks
             .iter()
-            .map(|block| (block.word(cursor, b"type") == Some("text")).then(|| block.text(cursor, b"text"))?)
+            .map(|block| {
+                (block.word(cursor, b"type") == Some("text")).then(|| block.text(cursor, b"text"))?
+            })
             .collect(),
         Content::Other => None,
     };
     let place = match &envelope.content {
         // Offsets in the cut bytes: nothing is cut in front of a bare string but markers of the message itself.
         Content::Text(token) => {
-            let cut: usize =
-                envelope.cuts.iter().filter(|cut| cut.end <= token.start).map(ExactSizeIterator::len).sum();
+            let cut: usize = envelope
+                .cuts
+                .iter()
+                .filter(|cut| cut.end <= token.start)
+                .map(ExactSizeIterator::len)
+                .sum();
             let start = (token.start - envelope.range.start - cut) as u32;
-            Place { string: Some(start..start + token.len() as u32), marker: false, role }
+            Place {
+                string: Some(start..start + token.len() as u32),
+                marker: false,
+                role,
+            }
         }
         Content::Blocks(_, blocks) => {
-            let last = blocks.last().map_or(envelope.range.start, |block| block.range.end - 1);
-            let cut: usize = envelope.cuts.iter().filter(|cut| cut.end <= last).map(ExactSizeIterator::len).sum();
+            let last = blocks
+                .last()
+                .map_or(envelope.range.start, |block| block.range.end - 1);
+            let cut: usize = envelope
+                .cuts
+                .iter()
+                .filter(|cut| cut.end <= last)
+                .map(ExactSizeIterator::len)
+                .sum();
             let at = (last - envelope.range.start - cut) as u32;
-            let mut block = frozen(bytes, &normal, texts, Place { string: None, marker: false, role });
+            let mut block = frozen(
+                bytes,
+                &normal,
+                texts,
+                Place {
+                    string: None,
+                    marker: false,
+                    role,
+                },
+            );
             block.marker_at = Some(at);
-            return HeadBlock { range: envelope.range.clone(), frozen: block };
+            return HeadBlock {
+                range: envelope.range.clone(),
+                frozen: block,
+            };
         }
-        Content::Other => Place { string: None, marker: false, role },
+        Content::Other => Place {
+            string: None,
+            marker: false,
+            role,
+        },
     };
-    HeadBlock { range: envelope.range.clone(), frozen: frozen(bytes, &normal, texts, place) }
+    HeadBlock {
+        range: envelope.range.clone(),
+        frozen: frozen(bytes, &normal, texts, place),
+    }
 }
 
 /// Sets the digest of a head whose blocks are complete.

@@ -6,6 +6,7 @@ pub mod canonical;
 pub mod envelope;
 pub mod format;
 pub mod head;
+pub mod lower;
 pub mod openai_chat;
 pub mod scan;
 pub mod sse;

@@ -16,10 +16,20 @@ use super::head;
 use super::scan::{Cursor, Fault};
 
 /// Members beside model, tools and messages that change the rendered prefix (same guide, table of settings).
-const RENDERED: [&str; 6] =
-    ["parallel_tool_calls", "response_format", "reasoning_effort", "verbosity", "chat_template_kwargs", "documents"];
+const RENDERED: [&str; 6] = [
+    "parallel_tool_calls",
+    "response_format",
+    "reasoning_effort",
+    "verbosity",
+    "chat_template_kwargs",
+    "documents",
+];
 
-const NAMES: Names = Names { head: None, history: "messages", blocks: None };
+const NAMES: Names = Names {
+    head: None,
+    history: "messages",
+    blocks: None,
+};
 
 /// Reads a chat completion request.
 pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Result<Request, Fault> {
@@ -109,11 +119,24 @@ fn message(reader: &mut Reader<'_>, ordinal: usize, leading: &mut bool) -> Resul
         };
         let range = envelope.range.clone();
         let message = ordinal as u32;
-        reader.request.history.push(Item { range, mark, message, block: None, calls: envelope.calls.len() as u16, answer: None, words: None });
+        reader.request.history.push(Item {
+            range,
+            mark,
+            message,
+            block: None,
+            calls: envelope.calls.len() as u16,
+            answer: None,
+            words: None,
+        });
         end += 1;
     }
     let content = body::content(&envelope);
-    reader.request.layout.messages.push(Message { range: envelope.range, content, role, items: items..end });
+    reader.request.layout.messages.push(Message {
+        range: envelope.range,
+        content,
+        role,
+        items: items..end,
+    });
     Ok(())
 }
 
@@ -122,7 +145,12 @@ fn markers(envelope: &Envelope) -> impl Iterator<Item = Range<usize>> {
         Content::Blocks(_, blocks) => blocks.as_slice(),
         _ => &[],
     };
-    inner.iter().filter_map(|block| block.marker.clone()).chain(envelope.marker.clone()).collect::<Vec<_>>().into_iter()
+    inner
+        .iter()
+        .filter_map(|block| block.marker.clone())
+        .chain(envelope.marker.clone())
+        .collect::<Vec<_>>()
+        .into_iter()
 }
 
 fn role(name: &str) -> Result<Role, Fault> {
@@ -142,10 +170,17 @@ fn said(src: &[u8], ranges: &[Range<usize>]) -> Option<Said> {
     let envelope = Envelope::read(&mut cursor).ok()?;
     let text = match &envelope.content {
         Content::Text(token) => canonical::decode_string(&src[token.clone()])?,
-        Content::Blocks(_, blocks) => blocks.iter().filter_map(|block| block.text(&cursor, b"text")).collect(),
+        Content::Blocks(_, blocks) => blocks
+            .iter()
+            .filter_map(|block| block.text(&cursor, b"text"))
+            .collect(),
         Content::Other => String::new(),
     };
-    let calls = envelope.calls.iter().filter_map(|call| call.text(&cursor, b"id")).collect();
+    let calls = envelope
+        .calls
+        .iter()
+        .filter_map(|call| call.text(&cursor, b"id"))
+        .collect();
     Some(Said { text, calls })
 }
 

@@ -47,7 +47,12 @@ pub struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     /// A cursor over `src`, starting at `pos`.
     pub fn new(src: &'a [u8], pos: usize) -> Self {
-        Self { src, pos, loose: false, depth: 0 }
+        Self {
+            src,
+            pos,
+            loose: false,
+            depth: 0,
+        }
     }
 
     /// The offset of the next byte.
@@ -252,7 +257,10 @@ impl<'a> Cursor<'a> {
     }
 
     fn digits(&mut self) -> Result<usize, Fault> {
-        let count = self.src[self.pos..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let count = self.src[self.pos..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
         self.pos += count;
         if count == 0 { Err(Fault::Syntax) } else { Ok(count) }
     }
@@ -326,7 +334,17 @@ mod tests {
         for normal in [r#"{"a":[1,-2,"x\n\u0001é"]}"#, "[]", "0", r#""\"\\""#] {
             assert!(!loose(normal), "{normal}");
         }
-        for text in [r#"{"a": 1}"#, "1.0", "1e2", "-0", r#""\/""#, r#""\u00e9""#, r#""\u000A""#, r#""\u000a""#, "[1 ]"] {
+        for text in [
+            r#"{"a": 1}"#,
+            "1.0",
+            "1e2",
+            "-0",
+            r#""\/""#,
+            r#""\u00e9""#,
+            r#""\u000A""#,
+            r#""\u000a""#,
+            "[1 ]",
+        ] {
             assert!(loose(text), "{text}");
         }
     }

@@ -212,10 +212,7 @@ mod tests {
     fn an_event_over_the_limit_is_skipped_to_its_end() {
         let long = "y".repeat(40);
         let stream = format!("data: a\n\nevent: x\ndata: {long}\ndata: z\n\ndata: b\n\n");
-        assert_eq!(
-            parse(32, &stream),
-            (vec!["-|a".to_owned(), "-|b".to_owned()], 1)
-        );
+        assert_eq!(parse(32, &stream), (vec!["-|a".to_owned(), "-|b".to_owned()], 1));
         let many = format!("{}\ndata: b\n\n", "data: 12345\n".repeat(9));
         assert_eq!(parse(32, &many), (vec!["-|b".to_owned()], 1));
         assert_eq!(parse(32, &format!("data: {long}")), (vec![], 1));

@@ -81,10 +81,7 @@ const fn sum(all: &'static [&'static str]) -> Sum {
 const OPENAI_CHAT: Row = Row {
     input_total: &[
         sum(&["usage.prompt_tokens"]),
-        sum(&[
-            "usage.prompt_cache_hit_tokens",
-            "usage.prompt_cache_miss_tokens",
-        ]),
+        sum(&["usage.prompt_cache_hit_tokens", "usage.prompt_cache_miss_tokens"]),
         sum(&["timings.cache_n", "timings.prompt_n"]),
     ],
     cache_read: &[
@@ -93,10 +90,7 @@ const OPENAI_CHAT: Row = Row {
         sum(&["timings.cache_n"]),
     ],
     cache_write: &[sum(&["usage.prompt_tokens_details.cache_write_tokens"])],
-    output: &[
-        sum(&["usage.completion_tokens"]),
-        sum(&["timings.predicted_n"]),
-    ],
+    output: &[sum(&["usage.completion_tokens"]), sum(&["timings.predicted_n"])],
 };
 
 /// Anthropic: `input_tokens` is only what stands behind the last breakpoint, so the total is the sum of three.
@@ -123,11 +117,7 @@ impl Counts {
     /// not know with zero in one of the two events that carry usage). Anything but a plausible count is ignored.
     pub fn merge(&mut self, path: &str, value: &RawValue) {
         if let Some(place) = FIELDS.iter().position(|field| *field == path) {
-            let count = value
-                .get()
-                .parse()
-                .ok()
-                .filter(|count| *count <= MAX_TOKENS);
+            let count = value.get().parse().ok().filter(|count| *count <= MAX_TOKENS);
             let known = &mut self.0[place];
             if count.is_some_and(|count| count > 0 || known.is_none()) {
                 *known = count;
@@ -149,17 +139,14 @@ impl Counts {
             Format::AnthropicMessages => &ANTHROPIC_MESSAGES,
         };
         let input_total = self.first(row.input_total);
-        let within = |part: &u64, taken: u64| {
-            input_total.is_none_or(|total| part.saturating_add(taken) <= total)
-        };
+        let within =
+            |part: &u64, taken: u64| input_total.is_none_or(|total| part.saturating_add(taken) <= total);
         let cache_read = self.first(row.cache_read).filter(|read| within(read, 0));
         let read = cache_read.unwrap_or(0);
         let usage = Usage {
             input_total,
             cache_read,
-            cache_write: self
-                .first(row.cache_write)
-                .filter(|write| within(write, read)),
+            cache_write: self.first(row.cache_write).filter(|write| within(write, read)),
             output: self.first(row.output),
         };
         Some(usage).filter(|usage| *usage != Usage::default())
@@ -167,9 +154,10 @@ impl Counts {
 
     fn first(&self, sums: &[Sum]) -> Option<u64> {
         sums.iter().find_map(|sum| {
-            let needed = sum.all.iter().try_fold(0u64, |total, field| {
-                Some(total.saturating_add(self.get(field)?))
-            })?;
+            let needed = sum
+                .all
+                .iter()
+                .try_fold(0u64, |total, field| Some(total.saturating_add(self.get(field)?)))?;
             let optional = sum.optional.iter().filter_map(|field| self.get(field));
             Some(optional.fold(needed, u64::saturating_add))
         })
@@ -220,10 +208,7 @@ mod tests {
     fn every_field_of_the_table_is_read() {
         for row in [&OPENAI_CHAT, &ANTHROPIC_MESSAGES] {
             for sums in [row.input_total, row.cache_read, row.cache_write, row.output] {
-                for field in sums
-                    .iter()
-                    .flat_map(|sum| sum.all.iter().chain(sum.optional))
-                {
+                for field in sums.iter().flat_map(|sum| sum.all.iter().chain(sum.optional)) {
                     assert!(FIELDS.contains(field), "{field}");
                 }
             }
@@ -254,18 +239,12 @@ mod tests {
     fn anthropic_total_is_the_sum_and_the_last_number_stands() {
         let start = r#"{"input_tokens":5,"cache_creation_input_tokens":20,"cache_read_input_tokens":75,"output_tokens":1}"#;
         let delta = r#"{"input_tokens":7,"cache_read_input_tokens":null,"output_tokens":42}"#;
-        let both = usage(
-            Format::AnthropicMessages,
-            &[("usage", start), ("usage", delta)],
-        );
+        let both = usage(Format::AnthropicMessages, &[("usage", start), ("usage", delta)]);
         assert_eq!(both, some(102, Some(75), Some(20), 42));
         assert_eq!(both.and_then(|usage| usage.none()), Some(7));
 
         let zeros = r#"{"input_tokens":0,"output_tokens":80}"#;
-        let both = usage(
-            Format::AnthropicMessages,
-            &[("usage", start), ("usage", zeros)],
-        );
+        let both = usage(Format::AnthropicMessages, &[("usage", start), ("usage", zeros)]);
         assert_eq!(both, some(100, Some(75), Some(20), 80));
     }
 
@@ -279,7 +258,8 @@ mod tests {
         let zero = r#"{"prompt_tokens":0,"completion_tokens":0,"prompt_tokens_details":{"cached_tokens":0}}"#;
         assert_eq!(chat(zero), some(0, Some(0), None, 0));
         assert_eq!(chat(zero).and_then(|usage| usage.hit_ratio()), None);
-        let too_much = r#"{"prompt_tokens":10,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":11}}"#;
+        let too_much =
+            r#"{"prompt_tokens":10,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":11}}"#;
         assert_eq!(chat(too_much), some(10, None, None, 1));
         let almost = r#"{"prompt_tokens":25000,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":24999}}"#;
         assert!(

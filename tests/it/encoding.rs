@@ -78,24 +78,15 @@ async fn every_encoding_gives_the_body_back() {
     }
     let plain = Bytes::from(plain);
     for name in ["", "identity", "identity, identity"] {
-        assert_eq!(
-            decode(&plain, name, LIMITS).unwrap().as_ptr(),
-            plain.as_ptr()
-        );
+        assert_eq!(decode(&plain, name, LIMITS).unwrap().as_ptr(), plain.as_ptr());
     }
 }
 
 #[tokio::test]
 async fn lists_are_undone_from_the_right() {
     let encoded = encode("gzip", &encode("zstd", b"plain").await).await;
-    assert_eq!(
-        decode(&encoded, "zstd, identity,gzip", LIMITS).unwrap(),
-        "plain"
-    );
-    assert_eq!(
-        decode(&encoded, "gzip, zstd", LIMITS),
-        Err(DecodeError::Corrupt)
-    );
+    assert_eq!(decode(&encoded, "zstd, identity,gzip", LIMITS).unwrap(), "plain");
+    assert_eq!(decode(&encoded, "gzip, zstd", LIMITS), Err(DecodeError::Corrupt));
 }
 
 #[tokio::test]
@@ -116,11 +107,7 @@ async fn unknown_encodings_are_their_own_error() {
         "gzip;q=1",
         "br,br,br,br,br",
     ] {
-        assert_eq!(
-            decode(&body, name, LIMITS),
-            Err(DecodeError::Unknown),
-            "{name}"
-        );
+        assert_eq!(decode(&body, name, LIMITS), Err(DecodeError::Unknown), "{name}");
     }
     assert!(SideDecoder::new("gzip, snappy").is_none());
 }
@@ -149,10 +136,7 @@ async fn garbage_is_an_error() {
     let mut flipped = encode("gzip", &body()).await.to_vec();
     let at = flipped.len() - 6;
     flipped[at] ^= 1;
-    assert_eq!(
-        decode(&flipped.into(), "gzip", LIMITS),
-        Err(DecodeError::Corrupt)
-    );
+    assert_eq!(decode(&flipped.into(), "gzip", LIMITS), Err(DecodeError::Corrupt));
 }
 
 #[tokio::test]
@@ -164,11 +148,7 @@ async fn bombs_stop_at_the_limits() {
     };
     for (name, kind) in CODINGS {
         let bomb = encode(kind, &zeros).await;
-        assert_eq!(
-            decode(&bomb, name, LIMITS),
-            Err(DecodeError::Ratio),
-            "{kind}"
-        );
+        assert_eq!(decode(&bomb, name, LIMITS), Err(DecodeError::Ratio), "{kind}");
         assert_eq!(
             decode(&bomb, name, any_ratio),
             Err(DecodeError::TooLarge),
@@ -189,10 +169,7 @@ async fn a_layer_in_between_is_bounded_too() {
         max_bytes: members.len() - 5,
         ..LIMITS
     };
-    assert_eq!(
-        decode(&bomb, "gzip, zstd", limits),
-        Err(DecodeError::Truncated)
-    );
+    assert_eq!(decode(&bomb, "gzip, zstd", limits), Err(DecodeError::Truncated));
 }
 
 #[tokio::test]

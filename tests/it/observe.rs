@@ -209,7 +209,8 @@ data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}
 
 "#;
     assert_eq!(read(OpenaiChat, true, stream).answer, answer("Aa", &[]));
-    let body = r#"{"choices":[{"index":1,"message":{"content":"Bb"}},{"index":0,"message":{"content":"Aa"}}]}"#;
+    let body =
+        r#"{"choices":[{"index":1,"message":{"content":"Bb"}},{"index":0,"message":{"content":"Aa"}}]}"#;
     assert_eq!(read(OpenaiChat, false, body).answer, answer("Aa", &[]));
 }
 
@@ -218,10 +219,7 @@ fn call_ids_keep_their_order_whatever_the_server_does_to_the_index() {
     let all_zero = r#"data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"x"},{"index":0,"id":"y"}]},"finish_reason":"tool_calls"}]}
 
 "#;
-    assert_eq!(
-        read(OpenaiChat, true, all_zero).answer,
-        answer("", &["x", "y"])
-    );
+    assert_eq!(read(OpenaiChat, true, all_zero).answer, answer("", &["x", "y"]));
     let late = r#"data: {"choices":[{"delta":{"tool_calls":[{"index":1,"id":"y"}]}}]}
 
 data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"x"},{"index":1,"id":"y"},{"index":1,"id":""}]},"finish_reason":"tool_calls"}]}
@@ -261,19 +259,12 @@ fn an_error_in_the_stream_leaves_no_answer() {
 fn a_cut_stream_leaves_no_answer() {
     for (format, stream, end) in [
         (OpenaiChat, CHAT_TOOLS, "\"finish_reason\":\"tool_calls\""),
-        (
-            AnthropicMessages,
-            MESSAGES_TOOLS,
-            "\"stop_reason\":\"tool_use\"",
-        ),
+        (AnthropicMessages, MESSAGES_TOOLS, "\"stop_reason\":\"tool_use\""),
     ] {
         let end = stream.find(end).unwrap();
         for cut in 0..stream.len() {
             let reading = read(format, true, &stream.as_bytes()[..cut]);
-            assert!(
-                reading.answer.is_none() || cut > end,
-                "{format} cut at {cut}"
-            );
+            assert!(reading.answer.is_none() || cut > end, "{format} cut at {cut}");
         }
     }
     let inside_e_acute = MESSAGES_TOOLS.find('…').unwrap() + 1;
@@ -354,10 +345,7 @@ fn too_large_is_said_and_bounded() {
     let long = "é".repeat(MAX_TEXT / 2) + "!";
     let body = CHAT_TOOLS_JSON.replace("I read both é.", &long);
     let stream = CHAT_TOOLS.replace("I read ", &long);
-    let (body, stream) = (
-        read(OpenaiChat, false, body),
-        read(OpenaiChat, true, stream),
-    );
+    let (body, stream) = (read(OpenaiChat, false, body), read(OpenaiChat, true, stream));
     assert_eq!(body.answer, stream.answer);
     let answer = body.answer.unwrap();
     assert!(!answer.complete && answer.text.len() == MAX_TEXT && answer.call_ids.len() == 2);
@@ -387,10 +375,7 @@ fn cut<'a>(bytes: &'a [u8], cuts: &[prop::sample::Index]) -> Vec<&'a [u8]> {
     let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
     places.extend([0, bytes.len()]);
     places.sort_unstable();
-    places
-        .windows(2)
-        .map(|pair| &bytes[pair[0]..pair[1]])
-        .collect()
+    places.windows(2).map(|pair| &bytes[pair[0]..pair[1]]).collect()
 }
 
 proptest! {

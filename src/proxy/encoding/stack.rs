@@ -134,9 +134,7 @@ impl AsyncRead for Deflate {
     ) -> Poll<io::Result<()>> {
         if let Self::Unseen(encoded) = &mut *self {
             let first = match encoded {
-                Some(encoded) => ready!(Pin::new(encoded).poll_fill_buf(cx))?
-                    .first()
-                    .copied(),
+                Some(encoded) => ready!(Pin::new(encoded).poll_fill_buf(cx))?.first().copied(),
                 None => None,
             };
             let Some((first, encoded)) = first.zip(encoded.take()) else {

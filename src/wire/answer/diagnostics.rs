@@ -74,9 +74,7 @@ impl MissReason {
     }
 
     fn from_wire(word: &str) -> Self {
-        let known = Self::KNOWN
-            .into_iter()
-            .find(|reason| reason.as_str() == word);
+        let known = Self::KNOWN.into_iter().find(|reason| reason.as_str() == word);
         known.unwrap_or(Self::Other)
     }
 }
@@ -98,11 +96,7 @@ pub struct Transformation {
 
 impl Diagnostics {
     /// Takes over the two members of a message or event that carry findings.
-    pub(super) fn merge(
-        &mut self,
-        diagnostics: Option<&RawValue>,
-        transformations: Option<&RawValue>,
-    ) {
+    pub(super) fn merge(&mut self, diagnostics: Option<&RawValue>, transformations: Option<&RawValue>) {
         let found: Option<Found> = field::parse(diagnostics);
         if let Some(miss) = found.and_then(|found| cache_miss(found.cache_miss_reason)) {
             self.cache_miss = Some(miss);
@@ -146,10 +140,7 @@ impl From<&Listed<'_>> for Transformation {
 fn cache_miss(reason: Option<&RawValue>) -> Option<CacheMiss> {
     if let Some(word) = field::label(reason) {
         let reason = MissReason::from_wire(&word);
-        return Some(CacheMiss {
-            reason,
-            tokens: None,
-        });
+        return Some(CacheMiss { reason, tokens: None });
     }
     let listed: Listed = field::parse(reason)?;
     Some(CacheMiss {

@@ -96,10 +96,7 @@ fn envelope<'a>(draft: &mut Draft, data: &'a [u8]) -> Option<Choice<'a>> {
     let reading = &mut draft.reading;
     reading.errored |= completion.error.is_some();
     reading.id = reading.id.take().or_else(|| field::name(completion.id));
-    reading.model = reading
-        .model
-        .take()
-        .or_else(|| field::name(completion.model));
+    reading.model = reading.model.take().or_else(|| field::name(completion.model));
     let choices = serde_json::from_str::<Vec<Choice>>(completion.choices?.get());
     let Ok(choices) = choices else {
         draft.doubt();

@@ -1,0 +1,102 @@
+//! What the ledger is told about a request that leaves.
+
+use std::sync::Arc;
+
+use super::decide::{Outcome, Plan};
+use super::digest::{Chain, Digest};
+use super::item::{FrozenHead, Request};
+use super::keys::{Keys, Scope, assistant_keys, chain_key};
+use super::past::{Node, Path, Sent, State};
+use crate::prompt::Sketch;
+
+/// A request as it leaves: `head` and `nodes` as they are in the bytes.
+pub fn sent(
+    request: &Request,
+    (scope, keys): (Scope, &Keys),
+    plan: &Plan,
+    (head, nodes): (Arc<FrozenHead>, Vec<Arc<Node>>),
+    now_ms: u64,
+) -> Sent {
+    let parent = plan.parent.as_deref();
+    let durable = plan.new_node.is_some() || parent.is_some() && plan.baseline.is_none();
+    let own = request.head.freeze();
+    let mut path = Path {
+        seq: 0,
+        lineage: parent.map_or(0, |parent| parent.lineage),
+        parent: parent.map(|parent| parent.seq),
+        state: State::Tentative,
+        mode: plan.mode,
+        model: request.model.clone(),
+        params: request.params.clone(),
+        tools: tools(request, parent),
+        head: if own.digest == head.digest {
+            head.clone()
+        } else {
+            Arc::new(own)
+        },
+        baseline: head,
+        nodes,
+        items: request.history.iter().map(|item| item.mark).collect(),
+        last_words: last_words(request),
+        answer: None,
+        first_items: parent.map_or(request.history.len() as u32, |parent| parent.first_items),
+        hints: request.hints.clone(),
+        request: keys.request,
+        at_ms: now_ms,
+        marker_ttl: request.marker_ttl,
+        superseded_carried: 0,
+    };
+    let carried = parent
+        .filter(|_| plan.outcome_keeps())
+        .map_or(0, |parent| parent.superseded_carried);
+    path.superseded_carried = carried + path.superseded_bytes();
+    Sent {
+        index: index(request, scope, keys, plan),
+        path,
+        shared: plan.shared as u32,
+        carries: plan.carries,
+        durable,
+    }
+}
+
+fn tools(request: &Request, parent: Option<&Path>) -> Arc<[super::item::ToolMark]> {
+    let own = || request.tools.iter().map(|tool| &tool.mark);
+    match parent {
+        Some(parent) if own().eq(parent.tools.iter()) => parent.tools.clone(),
+        _ => own().cloned().collect(),
+    }
+}
+
+fn last_words(request: &Request) -> Sketch {
+    let words = request.history.last().and_then(|item| item.words.as_ref());
+    words.map_or_else(|| Sketch::of(""), |words| (**words).clone())
+}
+
+/// The keys of what is new in this request: its items' chains, the assistant items that the lineage gained, itself.
+fn index(request: &Request, scope: Scope, keys: &Keys, plan: &Plan) -> Vec<Digest> {
+    let new = plan.shared..request.chains.len();
+    let mut index: Vec<Digest> = request.chains[new]
+        .iter()
+        .map(|chain: &Chain| chain_key(scope, *chain))
+        .collect();
+    // A request that only repeats is still found at its own tip.
+    index.extend(request.chains.last().map(|chain| chain_key(scope, *chain)));
+    if plan.parent.is_some() {
+        let marks = request.history.iter().map(|item| &item.mark);
+        let gained = assistant_keys(scope, marks).filter(|(place, _)| *place >= plan.shared);
+        index.extend(gained.map(|(_, key)| key));
+    }
+    index.push(keys.request);
+    index.dedup();
+    index
+}
+
+impl Plan {
+    /// The path's superseded text goes on being carried.
+    fn outcome_keeps(&self) -> bool {
+        !matches!(
+            self.outcome,
+            Outcome::Adopted | Outcome::Rebaseline(_) | Outcome::PassedThrough
+        )
+    }
+}

@@ -1,0 +1,289 @@
+//! A route's facts: one table per fact, rows with source and date, and what was learned since.
+//!
+//! Pure: the table's text and the learned refusals come in, a [`Route`] comes out. `config/routes.toml` is the table
+//! that is built in; rows of a user's own table come before its rows.
+
+use serde::Deserialize;
+
+use crate::prefix::policy::{Mode, Policy, Row, TextMode};
+use crate::wire::format::Format;
+
+/// The table that is built in.
+const BUILT_IN: &str = include_str!("../config/routes.toml");
+
+/// Facts about providers.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Table {
+    carriers: Vec<Carriers>,
+    update_text: Vec<Fact<TextMode>>,
+    attribution: Vec<Fact<bool>>,
+    binds_thinking: Vec<Fact<bool>>,
+    cache_ttl: Vec<Fact<u32>>,
+    cached_price: Vec<Fact<f64>>,
+    refusals: Vec<Fact<Vec<String>>>,
+}
+
+/// Where a request goes, as far as facts hang on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Destination<'a> {
+    /// The upstream's host, or the host that it acts as.
+    pub host: &'a str,
+    /// The wire format.
+    pub format: Format,
+    /// The model.
+    pub model: &'a str,
+}
+
+/// What the user chose, over the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice {
+    /// In-history or observe.
+    pub mode: Mode,
+    /// How updates are told; the table's word where it is none.
+    pub text: Option<TextMode>,
+    /// The listener is bound to loopback, with local state.
+    pub loopback: bool,
+}
+
+/// Everything that hangs on one destination.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// For the decision.
+    pub policy: Policy,
+    /// For parsing: the provider strips an attribution block.
+    pub attribution: bool,
+    /// For reading a refusal, in lower case.
+    pub refusals: Vec<String>,
+    /// The rows' numbers in the table's order, before incapable ones were left out: names for what is learned.
+    pub row_names: Vec<u32>,
+}
+
+/// Explicit cache markers that a request may carry: four on every provider that has them
+/// (platform.claude.com prompt caching; developers.openai.com prompt caching; 2026-11-30).
+const MARKER_LIMIT: u32 = 4;
+
+impl Table {
+    /// The built-in table.
+    pub fn built_in() -> Result<Self, toml::de::Error> {
+        toml::from_str(BUILT_IN)
+    }
+
+    /// This table with the rows of `text` in front.
+    pub fn with(self, text: &str) -> Result<Self, toml::de::Error> {
+        let own: Self = toml::from_str(text)?;
+        Ok(Self {
+            carriers: [own.carriers, self.carriers].concat(),
+            update_text: [own.update_text, self.update_text].concat(),
+            attribution: [own.attribution, self.attribution].concat(),
+            binds_thinking: [own.binds_thinking, self.binds_thinking].concat(),
+            cache_ttl: [own.cache_ttl, self.cache_ttl].concat(),
+            cached_price: [own.cached_price, self.cached_price].concat(),
+            refusals: [own.refusals, self.refusals].concat(),
+        })
+    }
+
+    /// The route of a destination; rows that `incapable` names are left out.
+    pub fn route(&self, to: Destination<'_>, choice: Choice, incapable: &[u32]) -> Route {
+        let rows = self.carriers.iter().find(|carriers| carriers.to.fits(to));
+        let rows = rows.map_or(&[][..], |carriers| carriers.rows.as_slice());
+        let able = (0u32..).zip(rows).filter(|(name, _)| !incapable.contains(name));
+        let (row_names, rows): (Vec<u32>, Vec<Row>) = able.map(|(name, row)| (name, *row)).unzip();
+        let price = value(&self.cached_price, to);
+        Route {
+            policy: Policy {
+                mode: choice.mode,
+                rows,
+                text: choice.text.or(value(&self.update_text, to)).unwrap_or_default(),
+                loopback: choice.loopback,
+                binds_thinking: value(&self.binds_thinking, to).unwrap_or(false),
+                cache_ttl: value(&self.cache_ttl, to),
+                prices: price.map(|cached| (cached, 1.0)),
+                marker_limit: MARKER_LIMIT,
+                mutant: None,
+            },
+            attribution: value(&self.attribution, to).unwrap_or(false),
+            refusals: value(&self.refusals, to)
+                .unwrap_or_default()
+                .iter()
+                .map(|text| text.to_lowercase())
+                .collect(),
+            row_names,
+        }
+    }
+}
+
+impl Route {
+    /// The refusal pattern that an error body matches.
+    pub fn refusal(&self, error: &str) -> Option<&str> {
+        let error = error.to_lowercase();
+        self.refusals
+            .iter()
+            .find(|pattern| error.contains(pattern.as_str()))
+            .map(String::as_str)
+    }
+}
+
+/// What a row holds for.
+#[derive(Clone, Debug, Default, Deserialize)]
+struct Applies {
+    hosts: Option<Vec<String>>,
+    format: Option<Format>,
+    models: Option<Vec<String>>,
+    /// Where the fact was read.
+    #[serde(rename = "source")]
+    _source: String,
+    /// When.
+    #[serde(rename = "date")]
+    _date: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Carriers {
+    #[serde(flatten)]
+    to: Applies,
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Fact<T> {
+    #[serde(flatten)]
+    to: Applies,
+    value: T,
+}
+
+fn value<T: Clone>(facts: &[Fact<T>], to: Destination<'_>) -> Option<T> {
+    facts
+        .iter()
+        .find(|fact| fact.to.fits(to))
+        .map(|fact| fact.value.clone())
+}
+
+impl Applies {
+    fn fits(&self, to: Destination<'_>) -> bool {
+        let any = |patterns: &Option<Vec<String>>, text: &str| {
+            patterns
+                .as_ref()
+                .is_none_or(|patterns| patterns.iter().any(|pattern| glob(pattern, text)))
+        };
+        any(&self.hosts, to.host)
+            && self.format.is_none_or(|format| format == to.format)
+            && any(&self.models, to.model)
+    }
+}
+
+/// Whether `text` fits `pattern`, in which `*` stands for any text.
+fn glob(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else {
+        return false;
+    };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else {
+        return rest.is_empty();
+    };
+    for part in middle {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prefix::policy::{Carrier, Placement, ToolLoop};
+
+    fn route(host: &str, format: Format, model: &str) -> Route {
+        let choice = Choice {
+            mode: Mode::InHistory,
+            text: None,
+            loopback: true,
+        };
+        Table::built_in()
+            .unwrap()
+            .route(Destination { host, format, model }, choice, &[])
+    }
+
+    #[test]
+    fn globs() {
+        for (pattern, text, fits) in [
+            ("a", "a", true),
+            ("a", "ab", false),
+            ("a*", "ab", true),
+            ("*b", "ab", true),
+            ("*a*c", "xaybc", true),
+            ("*a*c", "xayb", false),
+            ("a*a", "a", false),
+        ] {
+            assert_eq!(glob(pattern, text), fits, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn placement_follows_the_table() {
+        let first = |route: Route| (route.policy.rows[0].carrier, route.policy.rows[0].placement);
+        let anthropic = Format::AnthropicMessages;
+        assert_eq!(
+            first(route("api.anthropic.com", anthropic, "claude-opus-5-20260801")),
+            (Carrier::System, Placement::AfterUserTurn)
+        );
+        assert_eq!(
+            first(route("localhost", anthropic, "claude-opus-5")),
+            (Carrier::UserReminder, Placement::BlockInUserTurn)
+        );
+        assert_eq!(
+            first(route("api.openai.com", Format::OpenaiChat, "gpt-5.5")),
+            (Carrier::System, Placement::BeforeUserRun)
+        );
+        assert_eq!(
+            first(route("127.0.0.1", Format::OpenaiChat, "qwen")),
+            (Carrier::UserReminder, Placement::InsideUserMessage)
+        );
+        let old = route("api.anthropic.com", anthropic, "claude-sonnet-4-5");
+        assert_eq!(old.policy.rows[0].tool_loop, ToolLoop::Wait);
+        assert!(
+            route("api.anthropic.com", anthropic, "claude-opus-5-5")
+                .policy
+                .binds_thinking
+        );
+        assert!(
+            !route("api.anthropic.com", anthropic, "claude-opus-5")
+                .policy
+                .binds_thinking
+        );
+    }
+
+    #[test]
+    fn own_rows_come_first_and_incapable_rows_go() {
+        let own = "[[update_text]]\nvalue = \"delta\"\nsource = \"mine\"\ndate = \"2026-11-30\"\n";
+        let table = Table::built_in().unwrap().with(own).unwrap();
+        let to = Destination {
+            host: "api.openai.com",
+            format: Format::OpenaiChat,
+            model: "m",
+        };
+        let choice = Choice {
+            mode: Mode::InHistory,
+            text: None,
+            loopback: true,
+        };
+        let route = table.route(to, choice, &[0]);
+        assert_eq!(route.policy.text, TextMode::Delta);
+        assert_eq!(route.policy.rows[0].carrier, Carrier::UserReminder);
+        assert_eq!(route.row_names, [1]);
+    }
+
+    #[test]
+    fn a_row_without_a_source_is_refused() {
+        assert!(
+            Table::built_in()
+                .unwrap()
+                .with("[[cache_ttl]]\nvalue = 3\n")
+                .is_err()
+        );
+    }
+}

@@ -1,0 +1,155 @@
+//! From plan to bytes: the frozen head and the nodes as edits of the body as received.
+//!
+//! Nothing is serialised anew. What is inserted is the frozen bytes of the head, the stored bytes of nodes, and for
+//! a new node the one rendering that is stored before it is sent.
+
+mod head;
+mod nodes;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::prefix::decide::{NewNode, Plan};
+use crate::prefix::edit::{Edit, Edits, Overlap, apply};
+use crate::prefix::item::{FrozenHead, Request};
+use crate::prefix::past::{Holder, Node, Slot};
+use crate::prefix::policy::{Carrier, Mutant};
+use crate::prompt::{self, TextMode};
+
+/// A plan in bytes.
+#[derive(Clone, Debug)]
+pub struct Lowered {
+    /// The edits of the body.
+    pub edits: Edits,
+    /// The head that goes out.
+    pub head: Arc<FrozenHead>,
+    /// All nodes that go out, in order.
+    pub nodes: Vec<Arc<Node>>,
+    /// The one among them that is new.
+    pub new_node: Option<Arc<Node>>,
+}
+
+/// Lowers `plan` onto the body of `request`; `text` is how a new update is told.
+pub fn lower(request: &Request, plan: &Plan, text: TextMode) -> Result<Lowered, Overlap> {
+    let mut edits = Vec::new();
+    let head = match &plan.baseline {
+        Some(frozen) => {
+            if plan.mutant != Some(Mutant::ThawHead) {
+                head::restore(request, frozen, &mut edits);
+            }
+            frozen.clone()
+        }
+        None => Arc::new(request.head.freeze()),
+    };
+    let mut all = plan.nodes.clone();
+    let new_node = plan
+        .new_node
+        .as_ref()
+        .map(|new| Arc::new(render(new, &head, text, plan)));
+    all.extend(new_node.clone());
+    let inserted = nodes::insert(request, &all, &mut edits);
+    let new_node = new_node.map(|node| with_holder(request, node, inserted));
+    if let Some(node) = &new_node {
+        all.pop();
+        all.push(node.clone());
+    }
+    faults(request, plan.mutant, &mut edits);
+    Ok(Lowered {
+        edits: Edits::new(edits)?,
+        head,
+        nodes: all,
+        new_node,
+    })
+}
+
+/// The new node with its bytes.
+fn render(new: &NewNode, head: &FrozenHead, mode: TextMode, plan: &Plan) -> Node {
+    let mut update = prompt::render(&new.effective, &new.wanted, &new.group, mode, new.deltas);
+    if plan.mutant == Some(Mutant::ClockInNode) {
+        update.text.push_str(&plan.now_ms.to_string());
+    }
+    let text = match new.spot.row.carrier {
+        Carrier::UserReminder | Carrier::TextPart => {
+            prompt::wrap(&update.text, &head.texts().unwrap_or_default())
+        }
+        Carrier::System | Carrier::Developer => update.text,
+    };
+    let bytes = match new.spot.slot {
+        Slot::Message => format!(r#"{{"role":"{}","content":{}}}"#, role(new), string(&text)),
+        Slot::BlockBefore | Slot::BlockAfter => format!(r#"{{"type":"text","text":{}}}"#, string(&text)),
+        Slot::Lead => fragment(&format!("{text}\n\n")),
+        Slot::Trail => fragment(&format!("\n\n{text}")),
+    };
+    new.store(Bytes::from(bytes), update.rendering, None)
+}
+
+fn role(new: &NewNode) -> &str {
+    let row = new.spot.row;
+    match row.carrier {
+        Carrier::UserReminder | Carrier::TextPart => "user",
+        Carrier::System if row.head_role => new.head_role.as_deref().unwrap_or("system"),
+        Carrier::System => "system",
+        Carrier::Developer => "developer",
+    }
+}
+
+/// A text as a JSON string token.
+fn string(text: &str) -> String {
+    serde_json::to_string(text).unwrap_or_default()
+}
+
+/// A text as it stands inside a JSON string.
+fn fragment(text: &str) -> String {
+    let token = string(text);
+    token[1..token.len() - 1].to_owned()
+}
+
+/// Gives a node inside an item the item as it goes out: it must never go out otherwise.
+fn with_holder(request: &Request, node: Arc<Node>, inserted: Vec<Edit>) -> Arc<Node> {
+    let Some(index) = nodes::holder(&node) else {
+        return node;
+    };
+    let item = &request.history[index];
+    let inside = inserted
+        .into_iter()
+        .filter(|edit| edit.range.start >= item.range.start && edit.range.end <= item.range.end)
+        .map(|edit| Edit {
+            range: edit.range.start - item.range.start..edit.range.end - item.range.start,
+            insert: edit.insert,
+        });
+    let Ok(edits) = Edits::new(inside.collect()) else {
+        return node;
+    };
+    let sent = apply(&request.body.slice(item.range.clone()), &edits).concat();
+    // A copy: a slice would keep the whole body alive.
+    let holder = Holder {
+        client: item.mark,
+        sent: Bytes::copy_from_slice(&sent),
+    };
+    Arc::new(Node {
+        holder: Some(holder),
+        ..(*node).clone()
+    })
+}
+
+/// Test-only faults that only bytes can show.
+fn faults(request: &Request, mutant: Option<Mutant>, edits: &mut Vec<Edit>) {
+    let end = request.body.len();
+    match (mutant, request.layout.messages.as_slice()) {
+        (Some(Mutant::TouchUntouched), _) => {
+            edits.push(Edit {
+                range: end..end,
+                insert: Bytes::from_static(b" "),
+            });
+        }
+        (Some(Mutant::LoseItem), [.., before, last]) => {
+            edits.retain(|edit| edit.range.end <= before.range.end);
+            edits.push(Edit {
+                range: before.range.end..last.range.end,
+                insert: Bytes::new(),
+            });
+        }
+        _ => {}
+    }
+}
