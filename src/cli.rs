@@ -1,6 +1,8 @@
-//! The command line: what was typed becomes a configuration and one command; its result becomes the exit code.
+//! The command line: what was typed becomes a configuration and one command; its result becomes the exit
+//! code.
 //!
-//! 0 is good, 1 a gate that failed, 2 bad usage or configuration. Results go to standard output, all else to standard error.
+//! 0 is good, 1 a gate that failed, 2 bad usage or configuration. Results go to standard output, all else to
+//! standard error.
 
 mod logging;
 mod serve;
@@ -8,7 +10,7 @@ mod serve;
 use std::{
     error::Error,
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
@@ -101,7 +103,7 @@ impl Flags {
     fn config(self) -> Result<Config, ConfigError> {
         let file = self
             .config
-            .as_ref()
+            .as_deref()
             .map(Partial::read)
             .transpose()?
             .unwrap_or_default();
@@ -119,7 +121,7 @@ impl Flags {
     }
 }
 
-fn check(file: &PathBuf) -> Result<(), Box<dyn Error>> {
+fn check(file: &Path) -> Result<(), Box<dyn Error>> {
     let config = Partial::read(file).and_then(Config::new).map_err(|error| {
         let named = error.0.starts_with(&file.display().to_string());
         if named {

@@ -1,18 +1,21 @@
 //! What the user asked for: file and flags become one [`Config`] in which nothing can be wrong any more.
 //!
-//! A [`Partial`] says what one source said, with the key's absence kept; flags are laid over the file, and what is left
-//! open gets its default here and nowhere else. The same defaults stand, explained, in `config/example.toml`.
+//! A [`Partial`] says what one source said, with the key's absence kept; flags are laid over the file, and
+//! what is left open gets its default here and nowhere else. The same defaults stand, explained, in
+//! `config/example.toml`.
 
+mod partial;
+mod state;
 mod units;
 mod upstreams;
 
-use std::{
-    collections::BTreeMap, env, fmt, fs, net::SocketAddr, path::PathBuf, str::FromStr, time::Duration,
-};
+use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::ValueEnum;
 use serde::Deserialize;
 
+pub use partial::{Partial, PartialUpstream};
+pub use state::State;
 pub use units::{Size, Span};
 pub use upstreams::{Upstream, Upstreams};
 
@@ -54,16 +57,6 @@ pub struct Config {
     pub models: Vec<String>,
     /// How logs are written.
     pub log: Log,
-}
-
-/// Where what was sent is remembered.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
-pub enum State {
-    /// A database file; `None` stands for the default place.
-    Sqlite(Option<PathBuf>),
-    /// Nothing outlives the process.
-    Memory,
 }
 
 /// Whether anything is rewritten.
@@ -116,43 +109,6 @@ pub enum LogLevel {
     Warn,
     Info,
     Debug,
-}
-
-/// What one source said; `None` where it said nothing.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[allow(missing_docs, reason = "each field is the field of `Config` of that name")]
-pub struct Partial {
-    pub listen: Option<SocketAddr>,
-    pub admin: Option<SocketAddr>,
-    pub default_upstream: Option<String>,
-    pub extra_ca: Option<PathBuf>,
-    pub state: Option<State>,
-    pub state_timeout: Option<Span>,
-    pub retention_days: Option<u32>,
-    pub mode: Option<Mode>,
-    pub update_text: Option<UpdateText>,
-    pub routes: Option<PathBuf>,
-    pub max_body: Option<Size>,
-    pub kept_bodies: Option<Size>,
-    pub idle_timeout: Option<Span>,
-    pub drain_grace: Option<Span>,
-    pub models: Option<Vec<String>>,
-    pub log_format: Option<LogFormat>,
-    pub log_level: Option<LogLevel>,
-    pub upstreams: BTreeMap<String, PartialUpstream>,
-}
-
-/// One upstream as a file or a flag gives it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(
-    missing_docs,
-    reason = "each field is the argument of `Upstream::new` of that name"
-)]
-pub struct PartialUpstream {
-    pub url: String,
-    pub acts_as: Option<String>,
 }
 
 /// Why there is no configuration: a sentence for the user that names the key.
@@ -221,107 +177,6 @@ const MODELS: &[&str] = &[
     "o4*",
     "qwen*",
 ];
-
-impl Partial {
-    /// Reads a file.
-    ///
-    /// # Errors
-    /// The file cannot be read, is no TOML, or has a key or value that is not known; the key's path is named.
-    pub fn read(path: &PathBuf) -> Result<Self, ConfigError> {
-        let named = |reason: &dyn fmt::Display| ConfigError(format!("{}: {reason}", path.display()));
-        fs::read_to_string(path)
-            .map_err(|error| named(&error))?
-            .parse()
-            .map_err(|error| named(&error))
-    }
-
-    /// This source with `over` laid over it, key by key.
-    pub fn overlaid_by(self, over: Self) -> Self {
-        let mut upstreams = self.upstreams;
-        upstreams.extend(over.upstreams);
-        Self {
-            listen: over.listen.or(self.listen),
-            admin: over.admin.or(self.admin),
-            default_upstream: over.default_upstream.or(self.default_upstream),
-            extra_ca: over.extra_ca.or(self.extra_ca),
-            state: over.state.or(self.state),
-            state_timeout: over.state_timeout.or(self.state_timeout),
-            retention_days: over.retention_days.or(self.retention_days),
-            mode: over.mode.or(self.mode),
-            update_text: over.update_text.or(self.update_text),
-            routes: over.routes.or(self.routes),
-            max_body: over.max_body.or(self.max_body),
-            kept_bodies: over.kept_bodies.or(self.kept_bodies),
-            idle_timeout: over.idle_timeout.or(self.idle_timeout),
-            drain_grace: over.drain_grace.or(self.drain_grace),
-            models: over.models.or(self.models),
-            log_format: over.log_format.or(self.log_format),
-            log_level: over.log_level.or(self.log_level),
-            upstreams,
-        }
-    }
-}
-
-impl FromStr for Partial {
-    type Err = ConfigError;
-
-    /// Two steps, because errors of the second name the key's path and those of the first the line.
-    fn from_str(text: &str) -> Result<Self, ConfigError> {
-        let table: toml::Table = text.parse().map_err(|error| ConfigError(format!("{error}")))?;
-        table
-            .try_into()
-            .map_err(|error: toml::de::Error| ConfigError(error.to_string().trim_end().replace('\n', " ")))
-    }
-}
-
-impl State {
-    /// The database file, if there is one to be.
-    ///
-    /// # Errors
-    /// The default place is asked for, and the environment does not tell where that is.
-    pub fn file(&self) -> Result<Option<PathBuf>, ConfigError> {
-        let base = || {
-            env::var_os("XDG_STATE_HOME")
-                .filter(|dir| !dir.is_empty())
-                .map(PathBuf::from)
-        };
-        let home = || env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
-        match self {
-            Self::Memory => Ok(None),
-            Self::Sqlite(Some(path)) => Ok(Some(path.clone())),
-            Self::Sqlite(None) => match base().or_else(home) {
-                Some(dir) => Ok(Some(dir.join("inkfast/ledger.sqlite"))),
-                None => Err(ConfigError(
-                    "state: neither XDG_STATE_HOME nor HOME is set; name a file: `sqlite:PATH`".into(),
-                )),
-            },
-        }
-    }
-}
-
-impl FromStr for State {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once(':') {
-            Some(("memory", "")) => Ok(Self::Memory),
-            Some(("sqlite", "")) => Ok(Self::Sqlite(None)),
-            Some(("sqlite", path)) => Ok(Self::Sqlite(Some(path.into()))),
-            Some(("redis" | "rediss" | "valkey", _)) => {
-                Err("a shared state in Redis or Valkey comes with a later version; use `sqlite:PATH` or `memory:`".into())
-            }
-            _ => Err(format!("`{text}` is not a state: `sqlite:PATH`, `sqlite:` for the default place, or `memory:`")),
-        }
-    }
-}
-
-impl TryFrom<String> for State {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

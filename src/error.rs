@@ -1,7 +1,8 @@
-//! What can go wrong with a request before the upstream answered, whose fault it is, and the one answer for each.
+//! What can go wrong with a request before the upstream answered, whose fault it is, and the one answer for
+//! each.
 //!
-//! An upstream's own errors are not here: they pass to the client as they are. Messages name the upstream and what failed,
-//! in words for the person behind the agent, and hold nothing of the request.
+//! An upstream's own errors are not here: they pass to the client as they are. Messages name the upstream and
+//! what failed, in words for the person behind the agent, and hold nothing of the request.
 
 use std::fmt;
 
@@ -122,7 +123,8 @@ impl RequestError {
                 json!({"type": "error", "error": {"type": kind, "message": message}})
             }
             Format::Gemini => {
-                json!({"error": {"code": self.status().as_u16(), "message": message, "status": self.google_status()}})
+                let (code, status) = (self.status().as_u16(), self.google_status());
+                json!({"error": {"code": code, "message": message, "status": status}})
             }
             Format::Ollama => json!({"error": message}),
             Format::BedrockConverse => json!({"message": message}),
@@ -171,7 +173,7 @@ impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Target(NoTarget::ForeignHost) => f.write_str(
-                "this is no general proxy: use its address as the base URL of the client, not as its HTTP proxy",
+                "this is no general proxy: make its address the client's base URL, not its HTTP proxy",
             ),
             Self::Target(NoTarget::BadPath) => f.write_str("the request's path cannot be sent on"),
             Self::ClientBody => f.write_str("the request's body ended early or was malformed"),
@@ -193,8 +195,8 @@ impl fmt::Display for Failure {
             Self::Unreachable => f.write_str("it could not be reached; check the network"),
             Self::Tls(reason) => write!(
                 f,
-                "no secure connection ({reason}); is the URL right, and does the gateway need its certificate authority \
-                 in `extra_ca`?"
+                "no secure connection ({reason}); is the URL right, and is a gateway's own certificate authority \
+                 named in `extra_ca`?"
             ),
             Self::ConnectTimeout => f.write_str("it could not be reached in time"),
             Self::Closed => f.write_str("it closed the connection without an answer"),

@@ -1,7 +1,7 @@
 //! The thin shell around the pure core: everything that waits, reads or writes.
 //!
-//! `server` takes connections and drains them, `exchange` is the life of one request and names its phases in order;
-//! `target` and `headers` are pure and say where a request goes and what of its head goes along.
+//! `server` takes connections and drains them, `exchange` is the life of one request and names its phases in
+//! order; `target` and `headers` are pure and say where a request goes and what of its head goes along.
 
 pub mod admin;
 pub mod exchange;

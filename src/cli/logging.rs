@@ -4,7 +4,8 @@ use tracing_subscriber::{EnvFilter, fmt};
 
 use crate::config::{Log, LogFormat, LogLevel};
 
-/// Starts logging for the rest of the process. Libraries only warn, since their finer levels would show headers.
+/// Starts logging for the rest of the process. Libraries only warn, since their finer levels would show
+/// headers.
 pub fn start(log: &Log) {
     let level = match log.level {
         LogLevel::Error => "error",

@@ -1,17 +1,19 @@
 //! The life of one request: receive, decode, parse, look up, decide, apply, guard, record, send, observe.
 //!
-//! It runs in a task of its own and the client's connection only reads what it yields. A client that goes away closes that
-//! channel, which cancels the upstream request here, at a place that we choose; what must still be written down is written.
+//! It runs in a task of its own and the client's connection only reads what it yields. A client that goes
+//! away closes that channel, which cancels the upstream request here, at a place that we choose; what must
+//! still be written down is written.
 
 use std::{
     hash::BuildHasher,
     sync::{Arc, atomic::Ordering},
+    time::Duration,
 };
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::{
-    Request, Response,
+    Request, Response, StatusCode,
     body::Incoming,
     http::{request, response},
 };
@@ -24,7 +26,7 @@ use crate::{
         line::RequestLine,
         observe::{Observer, SideCopy},
         receive::{Received, receive},
-        relay::{self, End, Relayed},
+        relay::{self, End},
         target::{self, Call, Format, Target},
         upstream::OutgoingBody,
     },
@@ -47,15 +49,15 @@ async fn run(proxy: Arc<Proxy>, request: Request<Incoming>, mut reply: oneshot::
     let session =
         headers::session_hint(request.headers()).map(|hint| proxy.session_key.hash_one(hint.as_bytes()));
     let mut line = RequestLine::new(proxy.requests.fetch_add(1, Ordering::Relaxed) + 1, session);
-    let outcome = match open(&proxy, request, &mut reply, &mut line).await {
-        Ok(response) => observe(&proxy, response, reply, &mut line).await,
+    match open(&proxy, request, &mut reply, &mut line).await {
+        Ok(response) => observe(&proxy, response, reply, line).await,
         Err(error) => {
             line.status = Some(error.status());
-            let _ = reply.send(own_answer(&error, line.format));
-            error.label()
+            let answer = own_answer(&error, line.format);
+            line.close(error.label(), &proxy.metrics);
+            let _ = reply.send(answer);
         }
-    };
-    line.close(outcome, &proxy.metrics);
+    }
 }
 
 /// Everything up to the head of the upstream's answer.
@@ -70,7 +72,7 @@ async fn open(
         target::resolve(&proxy.config.upstreams, proxy.address, &head).map_err(RequestError::Target)?;
     line.set_target(&target);
     let received = receive(body, proxy.config.max_body, proxy.config.idle_timeout).await?;
-    line.received_bytes = received.len();
+    line.received_bytes = received.length();
     let outgoing = plan_outgoing(proxy, &target, received);
     line.sent_bytes = outgoing.length;
     let response = send(proxy, target, head, outgoing, reply).await?;
@@ -106,7 +108,7 @@ fn plan_outgoing(proxy: &Proxy, target: &Target<'_>, received: Received) -> Outg
     };
     proxy.metrics.record_passthrough(reason.as_str());
     Outgoing {
-        length: received.len(),
+        length: received.length(),
         body: received.into_body(),
     }
 }
@@ -135,26 +137,34 @@ async fn send(
     }
 }
 
-/// Streams the answer to the client with a copy to the side, and returns how it went.
+/// How long the end of an answer is held back for its reader.
+const READER_PATIENCE: Duration = Duration::from_millis(50);
+
+/// Streams the answer to the client with a copy to the side, and puts on record how it went before the client
+/// has the end.
 async fn observe(
     proxy: &Proxy,
     response: Response<Incoming>,
     reply: oneshot::Sender<Reply>,
-    line: &mut RequestLine,
-) -> &'static str {
+    mut line: RequestLine,
+) {
     let (head, from) = response.into_parts();
     let status = head.status;
     let (frames, body) = relay::body();
     let mut side = SideCopy::start(Unread);
     let _ = reply.send(downstream(head, body));
-    let Relayed {
-        end,
-        bytes,
-        first_byte,
-    } = relay::relay(from, &frames, &mut side, proxy.config.idle_timeout).await;
-    line.answer_bytes = Some(bytes);
-    line.first_byte_after = first_byte.map(|first| first.duration_since(line.started));
-    side.finish().await;
+    let mut relayed = relay::relay(from, frames, &mut side, proxy.config.idle_timeout).await;
+    line.answer_bytes = Some(relayed.bytes);
+    line.first_byte_after = relayed.first_byte.map(|first| first.duration_since(line.started));
+    if !side.settle(READER_PATIENCE).await {
+        relayed.tail.release().await;
+    }
+    let _seen = side.finish().await;
+    line.close(outcome(relayed.end, status), &proxy.metrics);
+    relayed.tail.release().await;
+}
+
+fn outcome(end: End, status: StatusCode) -> &'static str {
     match end {
         End::ClientLeft => "client_left",
         End::UpstreamBroke => "upstream_broke",

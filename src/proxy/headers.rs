@@ -1,7 +1,7 @@
 //! Which headers cross the proxy: all but those that belong to one connection. Pure.
 //!
-//! Values, duplicates, the order of names and underscores in them stay. The spelling of names travels beside the map, in
-//! the message's extensions, where hyper keeps it.
+//! Values, duplicates, the order of names and underscores in them stay. The spelling of names travels beside
+//! the map, in the message's extensions, where hyper keeps it.
 
 use hyper::{
     HeaderMap,
@@ -11,10 +11,10 @@ use hyper::{
     },
 };
 
-/// Headers for the upstream, whose body has `length` bytes; `None` where only the client's own header can tell, if it has
-/// one. The host is the client library's to add, since HTTP/2 has it elsewhere.
+/// Headers for the upstream, whose body has `length` bytes; `None` where only the client's own header can
+/// tell, if it has one. The host is the client library's to add, since HTTP/2 has it elsewhere.
 pub fn to_upstream(headers: &HeaderMap, length: Option<u64>) -> HeaderMap {
-    let mut kept = end_to_end(headers, |name| *name != HOST && *name != EXPECT);
+    let mut kept = end_to_end(headers, |name| ![HOST, EXPECT, TRAILER].contains(name));
     if let (Some(length), Some(value)) = (length, kept.get_mut(CONTENT_LENGTH)) {
         *value = HeaderValue::from(length);
     }
@@ -24,13 +24,14 @@ pub fn to_upstream(headers: &HeaderMap, length: Option<u64>) -> HeaderMap {
     kept
 }
 
-/// Headers for the client.
+/// Headers for the client. Unlike a request's, the trailers of an answer are sent on, so it may announce
+/// them.
 pub fn to_downstream(headers: &HeaderMap) -> HeaderMap {
     end_to_end(headers, |_| true)
 }
 
-/// A header that names the client's session, by the clients that are known to send one; the first match wins. It is a hint
-/// for people who read logs, never evidence.
+/// A header that names the client's session, by the clients that are known to send one; the first match wins.
+/// It is a hint for people who read logs, never evidence.
 pub fn session_hint(headers: &HeaderMap) -> Option<&HeaderValue> {
     SESSION_HEADERS.iter().find_map(|name| headers.get(*name))
 }
@@ -75,7 +76,7 @@ fn end_to_end(headers: &HeaderMap, also: impl Fn(&HeaderName) -> bool) -> Header
 
 /// RFC 9110 section 7.6.1, and `Proxy-*`, which is between a client and its proxy.
 fn is_hop_by_hop(name: &HeaderName) -> bool {
-    [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE].contains(name)
+    [CONNECTION, TE, TRANSFER_ENCODING, UPGRADE].contains(name)
         || name.as_str() == "keep-alive"
         || name.as_str().starts_with("proxy-")
 }

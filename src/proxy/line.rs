@@ -1,4 +1,5 @@
-//! The one structured log line of a request. It holds names, sizes and times, and nothing that a client wrote.
+//! The one structured log line of a request. It holds names, sizes and times, and nothing that a client
+//! wrote.
 
 use std::time::{Duration, Instant};
 

@@ -14,7 +14,8 @@ use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 /// Chunks that may wait for the observer; with one more, observing ends and the response goes on.
 const QUEUE: usize = 1024;
 
-/// Reads a response, chunk by chunk, and says at the end what it saw. It may take its time: it runs beside the stream.
+/// Reads a response, chunk by chunk, and says at the end what it saw. It may take its time: it runs beside
+/// the stream.
 pub trait Observer: Send + 'static {
     /// What it saw.
     type Seen: Send + 'static;
@@ -71,16 +72,16 @@ impl<Seen: Send + 'static> SideCopy<Seen> {
         self.chunks = None;
     }
 
-    /// No chunk will follow: gives the observer `patience` to come to its end before the caller goes on.
-    pub async fn settle(&mut self, patience: Duration) {
+    /// No chunk will follow: gives the observer `patience` to come to its end, and tells whether it did.
+    pub async fn settle(&mut self, patience: Duration) -> bool {
         self.chunks = None;
-        let Some(observing) = &mut self.observing else {
-            return;
-        };
-        if let Ok(end) = timeout(patience, observing).await {
+        if let Some(observing) = &mut self.observing
+            && let Ok(end) = timeout(patience, observing).await
+        {
             self.observing = None;
             self.seen = end.ok();
         }
+        self.observing.is_none()
     }
 
     /// What was seen; `None` if the observer failed.
@@ -117,7 +118,7 @@ mod tests {
         let mut side = SideCopy::start(Slow(Duration::from_millis(200), 0));
         let start = std::time::Instant::now();
         side.push(&Bytes::from_static(b"one"));
-        side.settle(Duration::from_millis(10)).await;
+        assert!(!side.settle(Duration::from_millis(10)).await);
         assert!(start.elapsed() < Duration::from_millis(150));
         assert_eq!(side.finish().await, Some((3, true)));
     }

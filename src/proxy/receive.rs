@@ -57,7 +57,7 @@ pub async fn receive(mut body: Incoming, limit: usize, idle: Duration) -> Result
 
 impl Received {
     /// The length, if it is known.
-    pub fn len(&self) -> Option<u64> {
+    pub fn length(&self) -> Option<u64> {
         match self {
             Self::Whole(body) => Some(body.len() as u64),
             Self::Oversize { .. } => None,

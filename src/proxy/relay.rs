@@ -13,10 +13,6 @@ use crate::proxy::{
     upstream::{BoxError, OutgoingBody},
 };
 
-/// How long the end of a body is held back for its observer, so that what was answered is on record before the client can
-/// send the next request.
-const OBSERVER_PATIENCE: Duration = Duration::from_millis(50);
-
 /// The sending end of a response's body.
 pub type Frames = mpsc::Sender<Result<Frame<Bytes>, BoxError>>;
 
@@ -37,32 +33,39 @@ pub enum End {
 pub struct Relayed {
     /// How it ended.
     pub end: End,
-    /// Body bytes sent.
+    /// Body bytes of the upstream.
     pub bytes: u64,
     /// When the first of them came.
     pub first_byte: Option<Instant>,
+    /// What the client still waits for.
+    pub tail: Tail,
 }
 
-/// A body, and the end that feeds it. It holds one frame at most, so that the client's pace is the upstream's.
+/// The end of a response, held back until what it means is on record: a client that has it sends its next
+/// request.
+pub struct Tail {
+    to: Option<Frames>,
+    last: Option<Frame<Bytes>>,
+}
+
+/// A body, and the end that feeds it. It holds one frame at most, so that the client's pace is the
+/// upstream's.
 pub fn body() -> (Frames, OutgoingBody) {
     let (frames, mut queue) = mpsc::channel(1);
     let body = StreamBody::new(stream::poll_fn(move |context| queue.poll_recv(context)));
     (frames, BodyExt::boxed_unsync(body))
 }
 
-/// Sends `from` on until it ends or nobody reads it any more. Returning drops `from`, which cancels an unfinished response.
+/// Sends `from` on until its end, which is left in the tail, or until nobody reads it any more. Returning
+/// drops `from`, which cancels an unfinished response.
 pub async fn relay<S: Send + 'static>(
     mut from: Incoming,
-    to: &Frames,
+    to: Frames,
     side: &mut SideCopy<S>,
     idle: Duration,
 ) -> Relayed {
-    let mut relayed = Relayed {
-        end: End::Complete,
-        bytes: 0,
-        first_byte: None,
-    };
-    relayed.end = loop {
+    let (mut bytes, mut first_byte, mut last) = (0, None, None);
+    let end = loop {
         let next = tokio::select! {
             next = timeout(idle, from.frame()) => next,
             () = to.closed() => break End::ClientLeft,
@@ -70,26 +73,41 @@ pub async fn relay<S: Send + 'static>(
         let frame = match next {
             Ok(Some(Ok(frame))) => frame,
             Ok(None) => break End::Complete,
-            Ok(Some(Err(error))) => break broken(to, error.into(), End::UpstreamBroke).await,
-            Err(silence) => break broken(to, silence.into(), End::UpstreamSilent).await,
+            Ok(Some(Err(error))) => break broken(&to, error.into(), End::UpstreamBroke).await,
+            Err(silence) => break broken(&to, silence.into(), End::UpstreamSilent).await,
         };
         if let Some(data) = frame.data_ref() {
-            relayed.first_byte.get_or_insert_with(Instant::now);
-            relayed.bytes += data.len() as u64;
+            first_byte.get_or_insert_with(Instant::now);
+            bytes += data.len() as u64;
             side.push(data);
         }
         if from.is_end_stream() {
-            side.settle(OBSERVER_PATIENCE).await;
+            last = Some(frame);
+            break End::Complete;
         }
         if to.send(Ok(frame)).await.is_err() {
             break End::ClientLeft;
         }
     };
-    match relayed.end {
-        End::Complete => side.settle(OBSERVER_PATIENCE).await,
-        _ => side.cut(),
+    if end != End::Complete {
+        side.cut();
     }
-    relayed
+    Relayed {
+        end,
+        bytes,
+        first_byte,
+        tail: Tail { to: Some(to), last },
+    }
+}
+
+impl Tail {
+    /// Lets the client have the end. The second time it does nothing.
+    pub async fn release(&mut self) {
+        if let (Some(to), Some(last)) = (self.to.take(), self.last.take()) {
+            // A client that left needs no end.
+            let _ = to.send(Ok(last)).await;
+        }
+    }
 }
 
 /// An error instead of a frame makes the server cut the client's connection, as the upstream's was cut.

@@ -1,7 +1,8 @@
 //! The process's life: bind, serve, drain.
 //!
-//! Draining goes outside in: readiness is taken back and no connection is accepted any more, running exchanges get the
-//! grace period, connections that are left are cut, which cancels their upstream requests, and the admin listener goes last.
+//! Draining goes outside in: readiness is taken back and no connection is accepted any more, running
+//! exchanges get the grace period, connections that are left are cut, which cancels their upstream requests,
+//! and the admin listener goes last.
 
 use std::{
     convert::Infallible,

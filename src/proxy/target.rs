@@ -1,8 +1,8 @@
 //! Where a request goes and what it is: pure functions of its head.
 //!
-//! The path decides first, by its ending, because base URLs carry prefixes of their own; headers are asked only where the
-//! path tells nothing. No byte of path or query is decoded or changed, apart from the segment that named the upstream and
-//! the prefix of the upstream's URL.
+//! The path decides first, by its ending, because base URLs carry prefixes of their own; headers are asked
+//! only where the path tells nothing. No byte of path or query is decoded or changed, apart from the segment
+//! that named the upstream and the prefix of the upstream's URL.
 
 use std::net::SocketAddr;
 
@@ -179,7 +179,8 @@ const ENDINGS: &[(&str, Format, Call)] = &[
     ("/api/version", Format::Ollama, Call::Other),
 ];
 
-/// HTTP/1.1 clients put the host into the target only when they take us for a general proxy. HTTP/2 always has one.
+/// HTTP/1.1 clients put the host into the target only when they take us for a general proxy. HTTP/2 always
+/// has one.
 fn is_for_us(own: SocketAddr, head: &Parts) -> bool {
     let Some(authority) = head.uri.authority().filter(|_| head.version <= Version::HTTP_11) else {
         return true;

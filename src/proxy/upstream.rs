@@ -1,7 +1,7 @@
 //! The client for all upstreams: TLS, connection reuse, time limits, and what a failure means.
 //!
-//! HTTP/1.1 or HTTP/2 is settled by ALPN. The library tries a request again only when its pooled connection turned out to
-//! be closed before a byte of it was written; nothing else is ever repeated.
+//! HTTP/1.1 or HTTP/2 is settled by ALPN. The library tries a request again only when its pooled connection
+//! turned out to be closed before a byte of it was written; nothing else is ever repeated.
 
 use std::{error::Error as StdError, io, path::Path, sync::Arc, time::Duration};
 

@@ -1,4 +1,5 @@
-//! A proxy in process, an upstream that records what it gets to the byte, and clients that send exactly what a test says.
+//! A proxy in process, an upstream that records what it gets to the byte, and clients that send exactly what
+//! a test says.
 
 use std::{
     future::Future,
@@ -163,9 +164,11 @@ pub fn whole(body: impl Into<Bytes>) -> Answer {
     )
 }
 
+type Feed = mpsc::Sender<Result<Frame<Bytes>, io::Error>>;
+
 /// A body that the test feeds; `gone` turns true when the upstream's server drops it, finished or not.
 pub struct Fed {
-    feed: Mutex<Option<mpsc::Sender<Result<Frame<Bytes>, io::Error>>>>,
+    feed: Mutex<Option<Feed>>,
     pub gone: Flag,
     body: Mutex<Option<AnswerBody>>,
 }
@@ -287,7 +290,8 @@ pub async fn proxy_to(upstream: &Upstream) -> Running {
     start(partial(&upstream.url())).await
 }
 
-/// Sends exactly `bytes` on a connection of its own and returns all that comes until the other side closes it.
+/// Sends exactly `bytes` on a connection of its own and returns all that comes until the other side closes
+/// it.
 pub async fn raw(to: SocketAddr, bytes: impl AsRef<[u8]>) -> String {
     let mut stream = TcpStream::connect(to).await.unwrap();
     stream.write_all(bytes.as_ref()).await.unwrap();

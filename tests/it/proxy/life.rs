@@ -134,12 +134,24 @@ async fn connections_to_the_upstream_are_reused() {
 }
 
 #[tokio::test]
+async fn a_connection_that_the_upstream_closed_is_not_used_again() {
+    let upstream = raw_upstream("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await;
+    let proxy = start(partial(&format!("http://{upstream}"))).await;
+    for _ in 0..5 {
+        let answer = request(proxy.proxy_addr, "POST /v1/messages", &[], "{}").await;
+        assert_eq!((status_of(&answer), body_of(&answer)), (200, "ok"));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
 async fn a_drain_lets_a_running_stream_finish() {
     let fed = Fed::new();
     let proxy = proxy_to(&fed_upstream(&fed).await).await;
     let (address, admin) = (proxy.proxy_addr, proxy.admin_addr);
     fed.send("one").await;
     let mut stream = client_that_read(address, "one").await;
+    let _silent = TcpStream::connect(address).await.unwrap();
     let drained = tokio::spawn(proxy.shutdown());
     let start = Instant::now();
     while TcpStream::connect(address).await.is_ok() {

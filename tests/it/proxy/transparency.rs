@@ -152,7 +152,7 @@ async fn hop_by_hop_headers_stop_here() {
 async fn query_and_percent_encoding_stay() {
     let upstream = Upstream::plain().await;
     let proxy = proxy_to(&upstream).await;
-    let target = "/v1/a%2Fb//c/./..%2f;p=1/%e4%BD?x=%20+&&empty=&beta=true&u={\"}";
+    let target = "/v1/a%2Fb//c/./..%2f;p=1/%e4%BD?x=%20+&&empty=&beta=true&u={}|~'()";
     request(proxy.proxy_addr, &format!("GET {target}"), &[], "").await;
     request(proxy.proxy_addr, &format!("GET /openai{target}"), &[], "").await;
     let raw = upstream.raw();
@@ -210,20 +210,20 @@ async fn a_head_request_has_no_body() {
 
 #[tokio::test]
 async fn trailers_of_an_answer_arrive() {
-    let upstream = Upstream::start(|_| async {
-        let fed = Fed::new();
-        fed.send("data").await;
-        let trailers = hyper::HeaderMap::from_iter([("x-sum".parse().unwrap(), "9".parse().unwrap())]);
-        fed.frame(hyper::body::Frame::trailers(trailers)).await;
-        fed.end();
-        fed.answer()
-    })
+    let upstream = raw_upstream(
+        "HTTP/1.1 200 OK\r\nTrailer: x-sum\r\nTransfer-Encoding: chunked\r\n\r\n4\r\ndata\r\n0\r\nx-sum: 9\r\n\r\n",
+    )
     .await;
-    let proxy = proxy_to(&upstream).await;
+    let proxy = start(partial(&format!("http://{upstream}"))).await;
     let (status, version, body) = http2(&proxy, "/v1/models", "").await;
     assert_eq!((status, version), (StatusCode::OK, Version::HTTP_2));
     assert_eq!(body.trailers().unwrap()["x-sum"], "9");
     assert_eq!(body.to_bytes(), "data");
+    let answer = request(proxy.proxy_addr, "GET /v1/models", &["TE: trailers"], "").await;
+    assert!(
+        answer.ends_with("4\r\ndata\r\n0\r\nx-sum: 9\r\n\r\n"),
+        "{answer:?}"
+    );
 }
 
 #[tokio::test]
