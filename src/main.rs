@@ -1,2 +1,7 @@
-//! skeleton
-fn main() {}
+//! Arguments, configuration, command, exit code.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    inkfast::cli::main()
+}

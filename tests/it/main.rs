@@ -1,10 +1,20 @@
 //! The integration tests, in one binary: one link instead of a dozen.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    missing_docs,
+    reason = "a test fails by panicking, and its name is its documentation"
+)]
 
-// A test states what must hold; an unwrap that fails is a test that fails.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
+mod config;
 mod dashboards;
 mod encoding;
 mod import_rules;
+mod ledger;
+mod metrics;
 mod observe;
 mod prompt;
+mod proxy;
+mod sim;
+mod support;
