@@ -1,1 +1,2 @@
 //! skeleton
+pub mod sim;
