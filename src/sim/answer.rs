@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::Format;
 use super::prompt::Prompt;
 use super::record::Usage;
-use super::render::count;
 use super::script::Answer;
+use super::tokens::count;
 
 mod chat;
 mod messages;
@@ -41,8 +41,13 @@ pub(super) fn encode(reply: &Reply) -> (Vec<Bytes>, &'static str) {
 }
 
 /// Tokens of what the assistant says.
-pub(super) fn output_tokens(answer: &Answer) -> usize {
-    let texts = answer.text.iter().chain(&answer.thinking);
+pub(super) fn output_tokens(format: Format, answer: &Answer) -> usize {
+    // Chat Completions answers carry no thinking.
+    let thinking = answer
+        .thinking
+        .iter()
+        .filter(|_| format == Format::AnthropicMessages);
+    let texts = answer.text.iter().chain(thinking);
     let calls = answer
         .tool_calls
         .iter()

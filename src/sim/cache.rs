@@ -13,8 +13,9 @@ use std::time::Duration;
 
 use super::Format;
 use super::prompt::Prompt;
-use super::render::{End, Rendered, chain};
+use super::render::{End, Rendered};
 use super::rules;
+use super::tokens::chain;
 
 /// Entries of all scopes.
 #[derive(Debug, Default)]

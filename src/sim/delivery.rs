@@ -66,6 +66,9 @@ impl Drop for Watch {
     }
 }
 
+/// Enough for a loopback socket to take what is left.
+const FLUSH: Duration = Duration::from_millis(10);
+
 struct Sender {
     pieces: VecDeque<Bytes>,
     pause: Duration,
@@ -81,6 +84,8 @@ impl Sender {
             tokio::time::sleep(self.pause).await;
         }
         if self.left == Some(0) {
+            // The server drops what it has not flushed when a body fails; a pause lets it flush.
+            tokio::time::sleep(FLUSH).await;
             self.watch.end(Delivery::Cut);
             return Some((Err(io::Error::other("cut as scripted")), None));
         }

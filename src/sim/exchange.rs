@@ -1,7 +1,6 @@
 //! One request through the provider without a socket: decode, check, look up, answer, record.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -9,15 +8,15 @@ use bytes::Bytes;
 use super::answer::{self, Reply};
 use super::cache::{Cache, Lookup};
 use super::decode::decode;
+use super::endpoint::{Endpoint, api_key, format_of};
+use super::history::History;
 use super::prompt::{Operator, Prompt};
 use super::record::{Delivery, Reach, Recorded, Usage};
 use super::refusal::Refusal;
-use super::render::{Rendered, chain, render, text_digest};
+use super::render::{Rendered, render};
 use super::script::{Answer, default_answer};
+use super::tokens::{chain, text_digest};
 use super::{Config, Format, rules, thinking, validate};
-
-/// Earlier prompts per key and model that [`Reach`] looks at.
-const REMEMBERED: usize = 256;
 
 /// Everything that changes while the provider runs.
 #[derive(Debug, Default)]
@@ -26,7 +25,7 @@ pub(super) struct State {
     pub(super) records: Vec<Recorded>,
     pub(super) arrivals: u64,
     cache: Cache,
-    sent: HashMap<u64, VecDeque<(u64, Arc<[u32]>)>>,
+    history: History,
 }
 
 /// A request as it came off the wire.
@@ -115,13 +114,14 @@ impl State {
         if answer.status() >= 400 {
             return Ok(scripted_error(answer, format));
         }
-        let key = api_key(incoming);
-        outcome.reach = self.reach(incoming.number, scope(&prompt, &key, None), &rendered);
-        let scope = scope(&prompt, &key, prompt.cache.routing.as_deref());
+        let scope = Scope::of(&prompt, api_key(incoming));
+        outcome.reach = self
+            .history
+            .reach(incoming.number, scope.everywhere, &rendered.tokens);
         let now = config.clock.now();
         let lookup = self
             .cache
-            .look_up(scope, &prompt, &rendered, config.minimum, now);
+            .look_up(scope.here, &prompt, &rendered, config.minimum, now);
         let usage = usage(&prompt, &rendered, &lookup, &answer);
         outcome.usage = answer.body.is_none().then_some(usage);
         Ok(encoded(
@@ -134,73 +134,11 @@ impl State {
             config.seed,
         ))
     }
-
-    /// Compares with earlier prompts of this scope, then remembers this one.
-    fn reach(&mut self, number: u64, scope: u64, rendered: &Rendered) -> Reach {
-        let earlier = self.sent.entry(scope).or_default();
-        let mut best = Reach::default();
-        for (previous, tokens) in earlier.iter() {
-            let pairs = tokens.iter().zip(&rendered.tokens);
-            let common = pairs.take_while(|(a, b)| a == b).count();
-            if common > 0 && common >= best.possible {
-                best = Reach {
-                    possible: common,
-                    previous: Some(*previous),
-                    previous_total: tokens.len(),
-                };
-            }
-        }
-        earlier.push_back((number, rendered.tokens.as_slice().into()));
-        if earlier.len() > REMEMBERED {
-            earlier.pop_front();
-        }
-        best
-    }
 }
 
 /// The operator's text of a body as the model of this provider would see it; none if the body is refused.
 pub(super) fn effective(format: Format, body: &[u8], config: &Config) -> Option<Operator> {
     Some(accept(format, body, config).ok()?.operator())
-}
-
-enum Endpoint {
-    Chat { format: Format, count_only: bool },
-    Models,
-}
-
-impl Endpoint {
-    fn of(incoming: &Incoming) -> Result<Self, Refusal> {
-        let path = path(incoming);
-        let chat = |format, count_only| Ok(Self::Chat { format, count_only });
-        match incoming.method.as_str() {
-            "POST" if path.ends_with("/chat/completions") => chat(Format::OpenAiChat, false),
-            "POST" if path.ends_with("/messages/count_tokens") => {
-                chat(Format::AnthropicMessages, true)
-            }
-            "POST" if path.ends_with("/messages") => chat(Format::AnthropicMessages, false),
-            "GET" | "HEAD" if path.ends_with("/models") || path == "/" => Ok(Self::Models),
-            method => {
-                let message = format!("Unknown request URL: {method} {path}");
-                Err(Refusal::new(message).with_status(404).code("unknown_url"))
-            }
-        }
-    }
-}
-
-fn path(incoming: &Incoming) -> &str {
-    let end = incoming.target.find('?');
-    &incoming.target[..end.unwrap_or(incoming.target.len())]
-}
-
-/// The format that an error is written in.
-fn format_of(incoming: &Incoming) -> Format {
-    let is_anthropic = |(name, _): &(String, String)| {
-        name.eq_ignore_ascii_case("anthropic-version") || name.eq_ignore_ascii_case("x-api-key")
-    };
-    match path(incoming).contains("/messages") || incoming.headers.iter().any(is_anthropic) {
-        true => Format::AnthropicMessages,
-        false => Format::OpenAiChat,
-    }
 }
 
 fn accept(format: Format, body: &[u8], config: &Config) -> Result<Prompt, Refusal> {
@@ -210,6 +148,9 @@ fn accept(format: Format, body: &[u8], config: &Config) -> Result<Prompt, Refusa
         validate::template(&prompt, config.later_system)?;
     }
     prompt.settle(config.later_system);
+    if config.strip_attribution {
+        prompt.strip_attribution();
+    }
     Ok(prompt)
 }
 
@@ -228,28 +169,28 @@ fn check(prompt: &Prompt, config: &Config) -> Result<Rendered, Refusal> {
     Ok(rendered)
 }
 
-fn api_key(incoming: &Incoming) -> String {
-    let named = |name: &str| {
-        let found = incoming
-            .headers
-            .iter()
-            .find(|(n, _)| n.eq_ignore_ascii_case(name));
-        found.map(|(_, value)| value.clone())
-    };
-    named("x-api-key")
-        .or_else(|| named("authorization"))
-        .unwrap_or_default()
+/// Digests of what keeps prompts apart.
+struct Scope {
+    /// Format, API key and model.
+    everywhere: u64,
+    /// And the machine that the routing key leads to.
+    here: u64,
 }
 
-fn scope(prompt: &Prompt, key: &str, routing: Option<&str>) -> u64 {
-    let parts = [key, &prompt.model, routing.unwrap_or_default()];
-    let start = match prompt.format {
-        Format::OpenAiChat => 1,
-        Format::AnthropicMessages => 2,
-    };
-    parts
-        .iter()
-        .fold(start, |digest, part| chain(text_digest(digest, part), 0))
+impl Scope {
+    fn of(prompt: &Prompt, key: &str) -> Self {
+        let format = match prompt.format {
+            Format::OpenAiChat => 1,
+            Format::AnthropicMessages => 2,
+        };
+        let with = |digest, part: &str| chain(text_digest(digest, part), 0);
+        let everywhere = with(with(format, key), &prompt.model);
+        let routing = prompt.cache.routing.as_deref().unwrap_or_default();
+        Self {
+            everywhere,
+            here: with(everywhere, routing),
+        }
+    }
 }
 
 fn usage(prompt: &Prompt, rendered: &Rendered, lookup: &Lookup, answer: &Answer) -> Usage {
@@ -260,7 +201,7 @@ fn usage(prompt: &Prompt, rendered: &Rendered, lookup: &Lookup, answer: &Answer)
         cached: lookup.read,
         written: if silent { 0 } else { lookup.written },
         written_1h: if silent { 0 } else { lookup.written_1h },
-        output: answer::output_tokens(answer),
+        output: answer::output_tokens(prompt.format, answer),
     }
 }
 

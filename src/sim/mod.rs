@@ -4,10 +4,10 @@
 //! It shares no code with the rest of the crate, has its own decoding and its own table of models, so that it cannot repeat
 //! a mistake of the proxy's. `inkfast demo` and the tests use it; it is not a model and not a benchmark. A request goes
 //!
-//! `server` (socket, `tap`) -> `exchange` -> `decode` -> `validate` -> `prompt` (hoist, drop) -> `render` -> `thinking` ->
-//! `script` -> `cache` -> `answer` -> `delivery`
+//! `server` (socket, `tap`) -> `exchange` -> `endpoint` -> `decode` -> `validate` -> `prompt` (hoist, drop) -> `render` -> `thinking` ->
+//! `script` -> `history`, `cache` -> `answer` -> `delivery`
 //!
-//! and each is [`Recorded`]. How tokens are counted is said in [`count`].
+//! and each is [`Recorded`]. The head of `render.rs` says how tokens are counted, so that a test can do it by hand.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,7 +17,9 @@ mod cache;
 mod clock;
 mod decode;
 mod delivery;
+mod endpoint;
 mod exchange;
+mod history;
 mod json;
 mod prompt;
 mod record;
@@ -28,13 +30,14 @@ mod script;
 mod server;
 mod tap;
 mod thinking;
+mod tokens;
 mod validate;
 
 pub use clock::Clock;
 pub use prompt::Operator;
 pub use record::{Delivery, Reach, Recorded, Usage};
-pub use render::{count, text_of_tokens};
 pub use script::Answer;
+pub use tokens::{count, text_of_tokens};
 
 use server::{Server, Shared};
 
@@ -78,6 +81,8 @@ pub struct Config {
     pub minimum: Option<usize>,
     /// Later system messages.
     pub later_system: LaterSystem,
+    /// Leave out Anthropic's attribution block in the head (`x-anthropic-billing-header: ...`), as api.anthropic.com does.
+    pub strip_attribution: bool,
     /// Refuse what the real API refuses.
     pub validate: bool,
     /// Accept thinking whose signature is not from this seed.
@@ -92,6 +97,7 @@ impl Default for Config {
             clock: Clock::real(),
             minimum: None,
             later_system: LaterSystem::InPlace,
+            strip_attribution: false,
             validate: true,
             accept_foreign_thinking: true,
             seed: 0x51_3D,

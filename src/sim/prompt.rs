@@ -154,6 +154,18 @@ impl Prompt {
         }
     }
 
+    /// Leaves out the head blocks that only say which client this is.
+    pub(super) fn strip_attribution(&mut self) {
+        let says_client = |block: &Block| {
+            let text = block.kind.text().unwrap_or_default();
+            text.starts_with("x-anthropic-billing-header:")
+        };
+        for message in &mut self.head {
+            message.blocks.retain(|block| !says_client(block));
+        }
+        self.head.retain(|message| !message.blocks.is_empty());
+    }
+
     /// The operator's text as the model would see it.
     pub(super) fn operator(&self) -> Operator {
         let head = self.head.iter().map(Message::text).collect();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::json::Json;
 use super::prompt::{Kind, Message, Prompt, Role, Tool};
 use super::render::Rendered;
-use super::render::chain;
+use super::tokens::chain;
 
 /// One answer. Start from [`Answer::text`], [`Answer::error`] or `default()` and add to it.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,8 @@
 //! run of thinking blocks, and nothing else.
 
 use super::refusal::Refusal;
-use super::render::{Rendered, chain, text_digest};
+use super::render::Rendered;
+use super::tokens::{chain, text_digest};
 
 /// A thinking block that a request carries.
 #[derive(Clone, Debug)]

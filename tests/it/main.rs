@@ -1,1 +1,2 @@
 //! skeleton
+mod sim;

@@ -177,17 +177,8 @@ fn markers(prompt: &Prompt) -> Result<(), Refusal> {
             .chain(&prompt.turns)
             .flat_map(|m| &m.blocks)
     };
-    for block in blocks().filter(|b| b.marker.is_some() && !b.is_cacheable()) {
-        return Err(Refusal::new(match block.kind {
-            Kind::Text(_) => format!(
-                "{}.text: cache_control cannot be set for empty text blocks",
-                block.path
-            ),
-            _ => format!(
-                "{}.thinking.cache_control: Extra inputs are not permitted",
-                block.path
-            ),
-        }));
+    if let Some(block) = blocks().find(|b| b.marker.is_some() && !b.is_cacheable()) {
+        return Err(misplaced_marker(block));
     }
     let tools = prompt.tools.iter().enumerate();
     let marked: Vec<(String, Duration)> = tools
@@ -206,10 +197,22 @@ fn markers(prompt: &Prompt) -> Result<(), Refusal> {
     lifetimes(&marked, prompt.cache.automatic)
 }
 
+fn misplaced_marker(block: &Block) -> Refusal {
+    let path = &block.path;
+    Refusal::new(match block.kind {
+        Kind::Text(_) => format!("{path}.text: cache_control cannot be set for empty text blocks"),
+        _ => format!("{path}.thinking.cache_control: Extra inputs are not permitted"),
+    })
+}
+
 /// The automatic marker needs no slot of its own where the last block is marked already.
 fn takes_slot(prompt: &Prompt) -> bool {
-    let blocks = prompt.turns.iter().flat_map(|m| &m.blocks);
-    let last = blocks.filter(|b| b.is_cacheable()).last();
+    let mut blocks = prompt
+        .turns
+        .iter()
+        .rev()
+        .flat_map(|m| m.blocks.iter().rev());
+    let last = blocks.find(|b| b.is_cacheable());
     prompt.cache.automatic.is_some() && last.is_some_and(|b| b.marker.is_none())
 }
 
