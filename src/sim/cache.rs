@@ -57,7 +57,7 @@ struct Plan {
 }
 
 impl Cache {
-    /// Looks a prompt up and refreshes what it uses. `minimum` overrides the model's own.
+    /// Looks a prompt up and refreshes the entry that it reads; marked ones follow with the commit. `minimum` overrides the model's own.
     pub(super) fn look_up(
         &mut self,
         scope: u64,
@@ -74,15 +74,14 @@ impl Cache {
             .find(|p| self.is_live(scope, p, now));
         let read = read.copied();
         let reached = read.map_or(0, |p| p.tokens);
-        for place in plan.writes.iter().chain(&read) {
-            if place.tokens <= reached {
-                self.refresh(scope, place, now);
-            }
+        if let Some(place) = &read {
+            self.refresh(scope, place, now);
         }
         let mut lookup = Lookup {
             read: reached,
             ..Lookup::default()
         };
+        // Each write is billed from the place before it.
         let mut from = reached;
         for place in &plan.writes {
             let new = place.tokens.saturating_sub(from);
@@ -101,6 +100,7 @@ impl Cache {
         for &(scope, digest, ttl) in &lookup.writes {
             let entry = self.entries.entry((scope, digest));
             let entry = entry.or_insert(Entry { ttl, used: now });
+            // What is already cached is read, not written: another marker does not change its lifetime.
             if !entry.lives(now) {
                 entry.ttl = ttl;
             }
@@ -225,6 +225,7 @@ fn at_message_ends(prompt: &Prompt, ends: &[End], ttl: Duration) -> Plan {
         .into_iter()
         .collect();
     let free = rules::MARKERS - writes.len();
+    // The implicit one takes a slot; the latest marked parts get the others.
     writes.extend(explicit.iter().rev().take(free));
     writes.sort_by_key(|p| p.tokens);
     Plan { looks, writes }

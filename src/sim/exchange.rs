@@ -109,11 +109,13 @@ impl State {
         if count_only {
             return Ok(json_answer(&answer::token_count(rendered.tokens.len())));
         }
+        // Only now: a refused request must not use up an answer.
         let scripted = self.script.pop_front();
         let answer = scripted.unwrap_or_else(|| default_answer(&prompt, &rendered, config.seed));
         if answer.status() >= 400 {
             return Ok(scripted_error(answer, format));
         }
+        // An error above neither reads nor writes; from here on the prompt counts as processed.
         let scope = Scope::of(&prompt, api_key(incoming));
         outcome.reach = self
             .history

@@ -143,6 +143,7 @@ impl Pen {
     }
 
     fn settings(&mut self, settings: &[String]) {
+        // Thinking stays valid when tool choice or effort changes.
         if !settings.is_empty() {
             let digest = text_digest(0, &settings.join("\n"));
             self.put_unbound(SETTINGS | (digest as u32 & 0x00FF_FFFF));
@@ -177,6 +178,7 @@ impl Pen {
     fn message(&mut self, message: &Message, same_role: bool, eligible: bool) {
         let mut open = same_role;
         for block in &message.blocks {
+            // Taken before the role is written: the model signs before its turn is part of any prompt.
             if let Kind::Thinking { text, signature } = &block.kind {
                 self.site(block, text, signature);
             }
@@ -190,6 +192,7 @@ impl Pen {
             self.kind(&block.kind);
             self.end(block.marker, block.is_cacheable());
         }
+        // A message without content still takes its turn.
         if !open {
             self.mark(role_mark(&message.role));
             self.end(None, false);
@@ -234,6 +237,7 @@ impl Pen {
                 content.iter().for_each(|inner| self.kind(inner));
             }
             Kind::Thinking { text, .. } | Kind::Redacted(text) => {
+                // Binding goes through the link between signatures, so that a leading run may be removed.
                 self.put_unbound(STRUCTURE | u32::from(b'h'));
                 pieces(text).for_each(|piece| self.put_unbound(piece));
             }

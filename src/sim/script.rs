@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::json::Json;
-use super::prompt::{Kind, Message, Prompt, Role, Tool};
+use super::prompt::{Block, Kind, Message, Prompt, Role, Tool};
 use super::render::Rendered;
 use super::tokens::chain;
 
@@ -108,6 +108,7 @@ impl Answer {
 /// The answer when none is scripted: `[tools:N]` in the user's last text asks for N rounds of tool calls, which go through
 /// the declared tools in turn; else, and after them, a short text. Equal prompts get equal answers, call ids included.
 pub(super) fn default_answer(prompt: &Prompt, rendered: &Rendered, seed: u64) -> Answer {
+    // Of the whole prompt: two conversations with one question must not share call ids.
     let digest = rendered.ends.last().map_or(seed, |end| end.digest ^ seed);
     let (wanted, done) = rounds(&prompt.turns);
     let mut answer = match prompt.tools.get(done % prompt.tools.len().max(1)) {
@@ -125,36 +126,28 @@ pub(super) fn default_answer(prompt: &Prompt, rendered: &Rendered, seed: u64) ->
 
 /// Rounds asked for by the user's last own text, and assistant turns with calls since.
 fn rounds(turns: &[Message]) -> (usize, usize) {
-    let asked = |m: &Message| (m.role == Role::User).then(|| wanted(m)).flatten();
-    let found = turns.iter().enumerate().rev();
-    let speaking = found
-        .filter(|(_, m)| m.role == Role::User)
-        .find_map(|(at, m)| Some((at, asked(m)?)));
-    let Some((at, wanted)) = speaking else {
+    let user = |m: &Message| (m.role == Role::User).then(|| wanted(m)).flatten();
+    let mut latest = turns.iter().enumerate().rev();
+    let Some((at, wanted)) = latest.find_map(|(at, m)| Some((at, user(m)?))) else {
         return (0, 0);
     };
-    let called = |m: &&Message| {
-        let is_call = |kind: &Kind| matches!(kind, Kind::ToolUse { .. });
-        m.blocks.iter().any(|b| is_call(&b.kind))
-    };
-    (wanted, turns[at..].iter().filter(called).count())
+    let is_call = |block: &Block| matches!(block.kind, Kind::ToolUse { .. });
+    let calls = turns[at..].iter().filter(|m| m.blocks.iter().any(is_call));
+    (wanted, calls.count())
 }
 
-/// N of `[tools:N]`; 0 for a user's text without it, none for a message without text of its own.
+/// N of `[tools:N]`; 0 for a user's text without it, none for a message without text of the user's own.
 fn wanted(message: &Message) -> Option<usize> {
-    let own = |kind: &Kind| {
-        let text = kind.text()?;
-        (!text.trim_start().starts_with("<system-")).then(|| text.to_owned())
-    };
-    let texts: Vec<String> = message.blocks.iter().filter_map(|b| own(&b.kind)).collect();
-    let asked = |text: &String| {
-        let (_, tail) = text.split_once("[tools:")?;
-        tail.split_once(']')?.0.trim().parse().ok()
-    };
-    match texts.is_empty() {
-        true => None,
-        false => Some(texts.iter().find_map(asked).unwrap_or(0)),
-    }
+    let texts = message.blocks.iter().filter_map(|b| b.kind.text());
+    // A text that only reminds is the operator's, and must not end a tool loop.
+    let own = |text: &&str| !text.trim_start().starts_with("<system-") || text.contains("[tools:");
+    texts.filter(own).map(asked).max()
+}
+
+fn asked(text: &str) -> usize {
+    let number = |tail: &str| tail.split_once(']')?.0.trim().parse().ok();
+    let tail = text.split_once("[tools:").map(|(_, tail)| tail);
+    tail.and_then(number).unwrap_or(0)
 }
 
 fn call(prompt: &Prompt, tool: &Tool, digest: u64) -> Answer {

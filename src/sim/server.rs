@@ -128,8 +128,10 @@ async fn respond(
     let number = next_number(&shared);
     let incoming = receive(request, number, arrived, &heard).await?;
     let outgoing = shared.state().exchange(incoming, &shared.config);
+    // Made before the wait, so that a client that leaves during it is noticed too.
     let watch = Watch::new(shared.clone(), number);
     tokio::time::sleep(outgoing.manner.delay).await;
+    // Other requests read the entries from the status line on, not before.
     shared.state().commit(&outgoing.lookup, &shared.config);
     Ok(response(outgoing, watch))
 }
@@ -200,6 +202,7 @@ fn response(outgoing: Outgoing, watch: Watch) -> Answered {
         CONTENT_TYPE,
         HeaderValue::from_static(outgoing.content_type),
     );
+    // A real stream has no length; a plain answer has one, also when it is cut short.
     if whole {
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
     }

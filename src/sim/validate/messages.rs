@@ -117,6 +117,7 @@ fn ends_in_server_result(message: &Message) -> bool {
 fn tool_pairs(messages: &[Message]) -> Result<(), Refusal> {
     for (i, message) in messages.iter().enumerate() {
         let calls: Vec<&str> = message.blocks.iter().filter_map(called).collect();
+        // Behind the first text a result no longer counts.
         let leading: HashSet<&str> = messages
             .get(i + 1)
             .map(|next| next.blocks.iter().map_while(answered).collect())

@@ -156,6 +156,28 @@ fn default_answers_drive_a_tool_loop() {
 }
 
 #[test]
+fn a_reminder_does_not_end_a_tool_loop() {
+    let provider = start();
+    let calls = |first: &str, second: &str| {
+        let mut body = conversation(json!([
+            {"role": "user", "content": first},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "read", "input": {}}]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "t1", "content": "ok"},
+                block(second),
+            ]},
+        ]));
+        body["tools"] = json!([{"name": "read", "input_schema": {"type": "object"}}]);
+        messages(&provider, &body).json()["stop_reason"] == "tool_use"
+    };
+    let reminder = "<system-reminder>be long</system-reminder>";
+    assert!(calls("go [tools:2]", reminder));
+    assert!(calls(&format!("{reminder} go [tools:2]"), reminder));
+    assert!(!calls("go [tools:2]", "stop"));
+    assert!(!calls("go [tools:1]", reminder));
+}
+
+#[test]
 fn counting_tokens_answers_and_uses_up_nothing() {
     let provider = start();
     provider.push(Answer::text("kept"));

@@ -149,6 +149,17 @@ fn use_refreshes_an_entry() {
 }
 
 #[test]
+fn use_by_look_back_refreshes_an_entry() {
+    let (provider, clock) = timed();
+    let first = user(json!([marked(&words(1022))]));
+    usage(&provider, &first);
+    clock.advance(Duration::from_secs(200));
+    assert_eq!(usage(&provider, &blocks_behind(1)).1, 1024);
+    clock.advance(Duration::from_secs(200));
+    assert_eq!(usage(&provider, &first).1, 1024);
+}
+
+#[test]
 fn use_of_the_tail_refreshes_a_marked_head() {
     let (provider, clock) = timed();
     let body = head_and_user(marked(&words(1022)), marked("tail"));
@@ -211,13 +222,33 @@ fn an_error_writes_nothing() {
 }
 
 #[test]
-fn tool_choice_reaches_the_messages_only() {
+fn tool_choice_and_thinking_reach_the_messages_only() {
+    for (key, value) in [
+        ("tool_choice", json!({"type": "auto"})),
+        ("thinking", json!({"type": "adaptive"})),
+    ] {
+        let provider = start();
+        let mut body = head_and_user(marked(&words(1022)), marked("tail"));
+        usage(&provider, &body);
+        body[key] = value;
+        // One token for the settings, then role, text and one token.
+        assert_eq!(usage(&provider, &body), (0, 1024, 4, 0), "{key}");
+    }
+}
+
+#[test]
+fn a_marker_inside_a_result_marks_its_end() {
     let provider = start();
-    let mut body = head_and_user(marked(&words(1022)), marked("tail"));
-    usage(&provider, &body);
-    body["tool_choice"] = json!({"type": "auto"});
-    // One token for the settings, then role, text and one token.
-    assert_eq!(usage(&provider, &body), (0, 1024, 4, 0));
+    let body = conversation(json!([
+        {"role": "user", "content": words(1012)},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "t1t1", "name": "f", "input": {}}]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "t1t1", "content": [marked("okay")]},
+            block("tail"),
+        ]},
+    ]));
+    // 1,014; role, 3 and 3 for the call; role, 2, id, text and one token for the result; 2 behind it.
+    assert_eq!(usage(&provider, &body), (2, 0, 1027, 0));
 }
 
 #[test]

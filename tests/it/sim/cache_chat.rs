@@ -171,6 +171,39 @@ fn newer_models_look_at_20_earlier_ends() {
 }
 
 #[test]
+fn the_end_of_the_leading_block_stays_in_reach() {
+    let provider = start();
+    let head = json!({"role": "developer", "content": words(1098)});
+    let answer = json!({"role": "assistant", "content": "abcd"});
+    let alone = chat_body("gpt-5.6", json!([head, answer]));
+    assert_eq!(exact_usage(&provider, &alone), (1103, 0, 1100));
+    let mut messages = vec![head];
+    messages.extend((0..25).map(|_| json!({"role": "user", "content": "abcd"})));
+    let long = chat_body("gpt-5.6", json!(messages));
+    assert_eq!(exact_usage(&provider, &long), (1175, 1100, 75));
+}
+
+#[test]
+fn a_group_of_tool_results_has_one_end() {
+    let provider = start();
+    let opening = json!({"role": "user", "content": words(1028)});
+    exact_usage(&provider, &chat_body("gpt-5.6", json!([opening])));
+    let ids: Vec<String> = (0..21).map(|i| format!("id{i:02}")).collect();
+    let call = |id: &String| json!({"id": id, "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let calls: Vec<Value> = ids.iter().map(call).collect();
+    let mut messages = vec![opening, json!({"role": "assistant", "tool_calls": calls})];
+    messages.extend(
+        ids.iter()
+            .map(|id| json!({"role": "tool", "tool_call_id": id, "content": "ok"})),
+    );
+    // 21 results would be too many ends to look past, were each one an end.
+    assert_eq!(
+        exact_usage(&provider, &chat_body("gpt-5.6", json!(messages))).1,
+        1030
+    );
+}
+
+#[test]
 fn explicit_breakpoints_of_newer_models() {
     let provider = start();
     let part = |marked: bool| {

@@ -215,6 +215,16 @@ fn at_most_four_markers() {
     spread["system"] = json!([marked("s")]);
     assert_eq!(refusal(&spread).unwrap(), text);
 
+    let mut inner = result("t");
+    inner["content"] = json!([marked("x"), marked("y")]);
+    let nested = |more: usize| {
+        let mut blocks = vec![inner.clone()];
+        blocks.extend(vec![marked("z"); more]);
+        of_messages(&[u("x"), tool_use(&["t"]), results(&blocks)])
+    };
+    assert_eq!(nested(2), None);
+    assert_eq!(nested(3).unwrap(), text);
+
     // The automatic one needs a slot, except where the last block is marked already.
     let mut automatic = blocks(4);
     automatic["cache_control"] = json!({"type": "ephemeral"});
