@@ -15,7 +15,11 @@ pub(super) fn decode(body: &Json) -> Result<Prompt, Refusal> {
     let Some(Json::List(messages)) = body.get("messages") else {
         return Err(Refusal::new("messages: Field required"));
     };
-    let turns: Vec<Message> = messages.iter().enumerate().map(message).collect();
+    let turns = messages.iter().enumerate();
+    let turns: Vec<Message> = turns
+        .filter(|(_, value)| !is_effort_only(value))
+        .map(message)
+        .collect();
     Ok(Prompt {
         format: Format::AnthropicMessages,
         model: model.to_owned(),
@@ -31,6 +35,12 @@ pub(super) fn decode(body: &Json) -> Result<Prompt, Refusal> {
             ..CacheOptions::default()
         },
     })
+}
+
+/// A system message that only sets the effort is no text: it is exempt from placement and not rendered.
+fn is_effort_only(message: &Json) -> bool {
+    let empty = content("", message.get("content")).is_empty();
+    message.str("role") == Some("system") && message.some("output_config").is_some() && empty
 }
 
 fn thinking_type(body: &Json) -> Option<&str> {

@@ -90,6 +90,20 @@ fn later_system_messages() {
 }
 
 #[test]
+fn a_system_message_of_effort_only_may_stand_anywhere() {
+    let effort = |content: Value| json!({"role": "system", "content": content, "output_config": {"effort": "low"}});
+    assert_eq!(of_messages(&[u("x"), effort(json!([])), u("y")]), None);
+    assert_refused(
+        &[u("x"), effort(json!("text")), u("y")],
+        "messages.1: a 'system' message must be the last",
+    );
+    assert_refused(
+        &[u("x"), json!({"role": "system", "content": []}), u("y")],
+        "messages.1: all messages must have",
+    );
+}
+
+#[test]
 fn later_system_messages_by_model() {
     let on = |model: &str| {
         let mut body = conversation(json!([u("x"), s("n")]));
