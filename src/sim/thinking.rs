@@ -1,0 +1,102 @@
+//! Thinking blocks that are bound to the prompt in front of them.
+//!
+//! A signature holds three keyed digests: of the prompt in front (markers, settings and other thinking left out), of the
+//! signed thinking block before it, and of its own text. The second one allows what the vendor allows, removing a leading
+//! run of thinking blocks, and nothing else.
+
+use super::refusal::Refusal;
+use super::render::Rendered;
+use super::tokens::{chain, text_digest};
+
+/// A thinking block that a request carries.
+#[derive(Clone, Debug)]
+pub(super) struct Site {
+    /// Like `messages.1.content.0`.
+    pub(super) path: String,
+    /// Digest of the prompt in front of it.
+    pub(super) binding: u64,
+    pub(super) text: String,
+    pub(super) signature: String,
+}
+
+/// The signature of new thinking behind this prompt.
+pub(super) fn sign(rendered: &Rendered, text: &str, seed: u64) -> String {
+    let link = link(rendered.sites.last(), seed);
+    let own = text_digest(seed, text);
+    let seal = seal(rendered.binding, link, own, seed);
+    format!(
+        "{MINTED}{:016x}{link:016x}{own:016x}{seal:016x}",
+        rendered.binding
+    )
+}
+
+/// Checks every block in turn: bound to another prompt, altered, or not from here.
+pub(super) fn check(
+    sites: &[Site],
+    seed: u64,
+    binds: bool,
+    accept_foreign: bool,
+) -> Result<(), Refusal> {
+    for (i, site) in sites.iter().enumerate() {
+        let Some(signed) = Signed::parse(&site.signature, seed) else {
+            if accept_foreign {
+                continue;
+            }
+            return Err(invalid(&site.path, ""));
+        };
+        if signed.own != text_digest(seed, &site.text) {
+            return Err(altered(&site.path));
+        }
+        let before = i.checked_sub(1).map(|before| &sites[before]);
+        let linked = before.is_none() || signed.link == link(before, seed);
+        if binds && (signed.binding != site.binding || !linked) {
+            return Err(invalid(&site.path, ELSEWHERE));
+        }
+    }
+    Ok(())
+}
+
+fn invalid(path: &str, why: &str) -> Refusal {
+    Refusal::new(format!(
+        "{path}: Invalid `signature` in `thinking` block.{why}"
+    ))
+}
+
+fn altered(path: &str) -> Refusal {
+    Refusal::new(format!(
+        "{path}: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. \
+         These blocks must remain as they were in the original response."
+    ))
+}
+
+const ELSEWHERE: &str = " The block is bound to a different conversation. Remove the block, or set \
+    `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\".";
+
+/// Tells our signatures from those of other providers.
+const MINTED: &str = "sim1";
+
+fn link(before: Option<&Site>, seed: u64) -> u64 {
+    before.map_or(0, |site| text_digest(seed, &site.signature))
+}
+
+fn seal(binding: u64, link: u64, own: u64, seed: u64) -> u64 {
+    let words = [binding, link, own].into_iter();
+    let halves = words.flat_map(|word| [word as u32, (word >> 32) as u32]);
+    halves.fold(seed ^ u64::MAX, chain)
+}
+
+struct Signed {
+    binding: u64,
+    link: u64,
+    own: u64,
+}
+
+impl Signed {
+    fn parse(signature: &str, seed: u64) -> Option<Self> {
+        let hex = signature.strip_prefix(MINTED)?;
+        let word = |i: usize| u64::from_str_radix(hex.get(16 * i..16 * (i + 1))?, 16).ok();
+        let (binding, link, own) = (word(0)?, word(1)?, word(2)?);
+        let genuine = hex.len() == 64 && word(3)? == seal(binding, link, own, seed);
+        genuine.then_some(Self { binding, link, own })
+    }
+}
