@@ -1,3 +1,4 @@
 //! skeleton
+pub mod ledger;
 pub mod prefix;
 pub mod prompt;
