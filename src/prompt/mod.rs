@@ -28,15 +28,3 @@ pub use sentinel::{looks_like_sentinel, wrap};
 pub use span::{Span, changed_span, first_change};
 pub use update::{Rendering, TextMode, Update, render};
 pub use volatile::{VolatileKind, volatile_change, volatile_kind};
-
-/// stub
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Rendering { /// f
- Full, /// d
- Delta }
-/// stub
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum TextMode { /// a
- Full, /// b
- Delta, /// c
- Auto }
