@@ -2,3 +2,4 @@
 pub mod ledger;
 pub mod prefix;
 pub mod prompt;
+pub mod wire;

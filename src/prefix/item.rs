@@ -2,13 +2,14 @@
 //!
 //! Built by `wire::parse`, read by `keys`, `decide` and the verdicts. Ranges point into [`Request::body`].
 
-use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::digest::{Canonical, Chain, Digest, Wire};
+use crate::prompt::Sketch;
 
 /// A chat request, cut into the items of its prefix.
 #[derive(Clone, Debug)]
@@ -17,7 +18,7 @@ pub struct Request {
     pub body: Bytes,
     /// The model's name, if the body (or the path) has one.
     pub model: Option<String>,
-    /// Every other top-level member that the provider may render, in body order.
+    /// The other top-level members that the provider renders into the prefix, in body order.
     pub params: Vec<Param>,
     /// The declared tools.
     pub tools: Vec<Tool>,
@@ -35,6 +36,8 @@ pub struct Request {
     pub signed_thinking: bool,
     /// The provider holds part of the prefix; nothing may be added.
     pub server_state: bool,
+    /// What the places of its items are called.
+    pub names: Names,
     /// Longest lifetime among the explicit cache markers, in seconds; none without markers.
     pub marker_ttl: Option<u32>,
 }
@@ -50,8 +53,13 @@ pub struct Item {
     pub message: u32,
     /// Index of its content block; none where the message is the item.
     pub block: Option<u32>,
-    /// Digest of an assistant item's text and call ids, comparable with the answer that was read from a response.
+    /// How many tool calls it makes; as many results must follow.
+    pub calls: u16,
+    /// Digest of an assistant message's text and call ids, comparable with the answer that was read from a response.
+    /// Set on the first item of the last few assistant messages.
     pub answer: Option<AnswerMark>,
+    /// The words of an item that such an answer may have answered.
+    pub words: Option<Arc<Sketch>>,
 }
 
 /// What the ledger keeps of an item: no text.
@@ -132,6 +140,8 @@ pub struct Head {
     pub attribution: Option<Range<usize>>,
     /// Digest over the blocks' canonical digests.
     pub digest: Digest,
+    /// Digest over the texts: two heads with one text in other blocks or roles share it.
+    pub prompt: Digest,
     /// Cache markers on head blocks: ordinal of the block and the marker member's bytes.
     pub markers: Vec<(u32, Range<usize>)>,
 }
@@ -173,6 +183,8 @@ pub struct FrozenHead {
     pub blocks: Vec<FrozenBlock>,
     /// Digest over the blocks' canonical digests.
     pub digest: Digest,
+    /// Digest over the texts.
+    pub prompt: Digest,
 }
 
 /// A top-level member that is no item.
@@ -182,8 +194,6 @@ pub struct Param {
     pub name: String,
     /// Digest of its value.
     pub value: Digest,
-    /// Whether the provider documents it as part of the rendered prefix.
-    pub rendered: bool,
 }
 
 /// Where edits may be spliced into the body.
@@ -197,6 +207,8 @@ pub struct Layout {
     pub messages_array: Range<usize>,
     /// Every message, head messages included.
     pub messages: Vec<Message>,
+    /// The array that holds the tools, brackets included.
+    pub tools_array: Option<Range<usize>>,
 }
 
 /// A top-level member.
@@ -256,14 +268,15 @@ pub struct Hints {
     pub routing: Option<Digest>,
 }
 
-/// Where an item stands, as it is printed: `tools[3]:read_file`, `system[1]`, `messages[12].content[0]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place(pub String);
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+/// What the wire format calls the places of items: `system`, `messages`, `content`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Names {
+    /// The member that holds the head; none where the head opens the history's array.
+    pub head: Option<&'static str>,
+    /// The array that holds the history.
+    pub history: &'static str,
+    /// The member of a message that holds its blocks, where blocks are items.
+    pub blocks: Option<&'static str>,
 }
 
 impl AnswerMark {
@@ -282,6 +295,15 @@ impl AnswerMark {
         }
         Some(Self { digest: hasher.finish(), strong: !call_ids.is_empty() || text.len() >= Self::STRONG_TEXT })
     }
+}
+
+/// The digest of a prompt: its blocks' texts in order.
+pub fn prompt_digest(texts: &[String]) -> Digest {
+    let mut hasher = super::digest::Hasher::new("inkfast prompt v1");
+    for text in texts {
+        hasher.part(text.as_bytes());
+    }
+    hasher.finish()
 }
 
 impl FrozenHead {
@@ -306,6 +328,7 @@ impl Head {
         FrozenHead {
             blocks: self.blocks.iter().map(|block| block.frozen.clone()).collect(),
             digest: self.digest,
+            prompt: self.prompt,
         }
     }
 }

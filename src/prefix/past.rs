@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
 use super::item::{AnswerMark, FrozenHead, Hints, Mark, Param, ToolMark};
-use super::policy::{Carrier, Mode};
+use super::policy::{Carrier, Mode, Placement};
 use crate::prompt::{Entry, GroupKind, Rendering, Sketch};
 
 /// The most candidate paths that one look-up returns.
@@ -16,6 +16,8 @@ pub const MAX_PATHS: usize = 16;
 /// Everything that is known of the past of a request.
 #[derive(Clone, Debug, Default)]
 pub struct Past {
+    /// A request with the same key that did not fail: it goes out as it went out.
+    pub exact: Option<Arc<Path>>,
     /// Candidate paths: deepest first; among equals those with this head, this hint, then the newest.
     pub paths: Vec<Arc<Path>>,
 }
@@ -88,6 +90,8 @@ pub struct Node {
     pub slot: Slot,
     /// What carries it.
     pub carrier: Carrier,
+    /// The rule by which it was placed; it must stay legal by it.
+    pub placement: Placement,
     /// The rendered bytes, as they are spliced in.
     pub bytes: Bytes,
     /// Digest of `bytes`.

@@ -1,1 +1,3 @@
-//! skeleton
+//! The integration tests, in one binary.
+
+mod prompt;

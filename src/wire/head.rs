@@ -1,0 +1,108 @@
+//! Freezing head blocks: the bytes without markers, where a marker may return, and the texts.
+
+use bytes::Bytes;
+
+use crate::prefix::digest::{Canonical, Digest, Wire};
+use crate::prefix::item::{FrozenBlock, Head, HeadBlock, prompt_digest};
+
+use super::canonical;
+use super::envelope::{self, Content, Envelope};
+use super::scan::Cursor;
+
+/// A block of a head array: `{"type":"text","text":...}`.
+pub fn block(src: &Bytes, envelope: &Envelope, cursor: &Cursor<'_>) -> HeadBlock {
+    let bytes = envelope::pieces(src, envelope.range.clone(), &envelope.cuts).concat();
+    let texts = (envelope.word(cursor, b"type") == Some("text"))
+        .then(|| envelope.text(cursor, b"text").map(|text| vec![text]))
+        .flatten();
+    let mut normal = Vec::new();
+    if canonical::write_envelope(src, envelope.range.clone(), &mut normal).is_err() {
+        normal.clone_from(&bytes);
+    }
+    HeadBlock {
+        range: envelope.range.clone(),
+        frozen: frozen(bytes, &normal, texts, Place { string: None, marker: true, role: "" }),
+    }
+}
+
+/// A head that is one bare string: the block that the string stands for.
+pub fn string(src: &Bytes, token: std::ops::Range<usize>) -> HeadBlock {
+    const OPEN: &[u8] = br#"{"type":"text","text":"#;
+    let bytes = [OPEN, &src[token.clone()], b"}"].concat();
+    let mut normal = Vec::new();
+    if canonical::write_envelope(&bytes, 0..bytes.len(), &mut normal).is_err() {
+        normal.clone_from(&bytes);
+    }
+    let texts = canonical::decode_string(&src[token.clone()]).map(|text| vec![text]);
+    let string = Some(OPEN.len() as u32..(bytes.len() - 1) as u32);
+    HeadBlock { range: token, frozen: frozen(bytes, &normal, texts, Place { string, marker: true, role: "" }) }
+}
+
+/// A leading message: its role is kept in the bytes but is no part of its digests, since a role alone is no change.
+pub fn message(src: &Bytes, envelope: &Envelope, cursor: &Cursor<'_>, role: &str) -> HeadBlock {
+    let bytes = envelope::pieces(src, envelope.range.clone(), &envelope.cuts).concat();
+    let mut normal = Vec::new();
+    let readable = envelope
+        .get(cursor, b"content")
+        .is_some_and(|content| canonical::write_content(src, content, &mut normal).is_ok());
+    if !readable {
+        normal.clone_from(&bytes);
+    }
+    let texts = match &envelope.content {
+        Content::Text(token) => canonical::decode_string(&src[token.clone()]).map(|text| vec![text]),
+        Content::Blocks(_, blocks) => blocks
+            .iter()
+            .map(|block| (block.word(cursor, b"type") == Some("text")).then(|| block.text(cursor, b"text"))?)
+            .collect(),
+        Content::Other => None,
+    };
+    let place = match &envelope.content {
+        // Offsets in the cut bytes: nothing is cut in front of a bare string but markers of the message itself.
+        Content::Text(token) => {
+            let cut: usize =
+                envelope.cuts.iter().filter(|cut| cut.end <= token.start).map(ExactSizeIterator::len).sum();
+            let start = (token.start - envelope.range.start - cut) as u32;
+            Place { string: Some(start..start + token.len() as u32), marker: false, role }
+        }
+        Content::Blocks(_, blocks) => {
+            let last = blocks.last().map_or(envelope.range.start, |block| block.range.end - 1);
+            let cut: usize = envelope.cuts.iter().filter(|cut| cut.end <= last).map(ExactSizeIterator::len).sum();
+            let at = (last - envelope.range.start - cut) as u32;
+            let mut block = frozen(bytes, &normal, texts, Place { string: None, marker: false, role });
+            block.marker_at = Some(at);
+            return HeadBlock { range: envelope.range.clone(), frozen: block };
+        }
+        Content::Other => Place { string: None, marker: false, role },
+    };
+    HeadBlock { range: envelope.range.clone(), frozen: frozen(bytes, &normal, texts, place) }
+}
+
+/// Sets the digest of a head whose blocks are complete.
+pub fn seal(head: &mut Head) {
+    head.digest = digest(head.blocks.iter().map(|block| &block.frozen));
+    head.prompt = head.texts().map_or(head.digest, |texts| prompt_digest(&texts));
+}
+
+/// The digest of a head over its blocks.
+pub fn digest<'a>(blocks: impl Iterator<Item = &'a FrozenBlock>) -> Digest {
+    Digest::of_all("inkfast head v1", blocks.map(|block| &block.canonical.0))
+}
+
+struct Place<'a> {
+    string: Option<std::ops::Range<u32>>,
+    marker: bool,
+    role: &'a str,
+}
+
+fn frozen(bytes: Vec<u8>, normal: &[u8], texts: Option<Vec<String>>, place: Place<'_>) -> FrozenBlock {
+    FrozenBlock {
+        marker_at: place.marker.then(|| bytes.len() as u32 - 1),
+        string: place.string,
+        texts,
+        wire: Wire(Digest::of("inkfast head wire v1", &bytes)),
+        canonical: Canonical(Digest::of("inkfast head block v1", normal)),
+        len: normal.len() as u32,
+        role: place.role.to_owned(),
+        bytes: Bytes::from(bytes),
+    }
+}
