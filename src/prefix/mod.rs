@@ -3,15 +3,21 @@
 //! Rules of this folder: no IO, no clock, no randomness, no provider names, no JSON. A [`Request`] comes in with
 //! byte ranges and digests, a [`Past`] comes from the ledger, a plan goes out; `wire` lowers it to bytes.
 
+pub mod choose;
+pub mod decide;
 pub mod digest;
 pub mod edit;
 pub mod item;
 pub mod keys;
 pub mod past;
+pub mod place;
 pub mod policy;
+pub mod verdict;
 
+pub use decide::{NewNode, Outcome, Plan, decide};
 pub use edit::{Edit, Edits, Rope, apply};
 pub use item::Request;
 pub use keys::{Keys, Scope, keys};
 pub use past::{Past, Path};
 pub use policy::Policy;
+pub use verdict::{Cause, Class, Verdict};

@@ -1,0 +1,17 @@
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench fmt
+
+help: ## list these targets
+	@awk -F ': ## ' '/^[a-z]+: ## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## a scripted agent, straight and through Inkfast, side by side (no network, no key)
+	@cargo run --locked -- demo
+
+test: ## every check and test; the last line is "N passed, N failed"
+	@tests/run
+
+bench: ## the pure core, in bytes per second
+	cargo bench --locked
+
+fmt: ## format the sources
+	cargo fmt

@@ -1,0 +1,213 @@
+//! Which path a request continues: evidence of a shared past first, depth second.
+//!
+//! Two requests with one opening text need not be one conversation. A path whose head differs, or of which no item
+//! matches, is continued only where the model's own words show that it is the same one. Hints of the client narrow
+//! and order; they never prove.
+
+use std::sync::Arc;
+
+use super::digest::Digest;
+use super::item::{Kind, Mark, Request, Role};
+use super::past::{Past, Path, State};
+use super::place;
+use super::policy::{Mutant, Policy};
+use crate::prompt;
+
+/// The path that a request continues.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// The path itself: baseline and nodes are taken from it.
+    pub path: Arc<Path>,
+    /// What the verdicts compare with: the same, or the newest request on a branch of it.
+    pub against: Arc<Path>,
+    /// How many leading client items match.
+    pub shared: usize,
+    /// Where the answer to the path stands in the request, if it does.
+    pub answer_at: Option<usize>,
+}
+
+/// A path that may be continued, with what the order of choice asks for.
+struct Candidate {
+    path: Arc<Path>,
+    shared: usize,
+    answer_at: Option<usize>,
+    head_equal: bool,
+    answered_next: bool,
+}
+
+/// Why a path counts as the same conversation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Evidence {
+    None,
+    Weak,
+    Strong,
+}
+
+/// Chooses the path that `request` continues, if there is one.
+pub fn choose(request: &Request, key: Digest, past: &Past, policy: &Policy) -> Option<Choice> {
+    let mut candidates: Vec<Candidate> =
+        past.paths.iter().filter_map(|path| candidate(request, path, past, policy)).collect();
+    let best = best(&mut candidates, request);
+    let exact = past.exact.as_ref().filter(|path| path.request == key && same_person(request, path));
+    match (exact, best) {
+        (Some(exact), best) => {
+            let against = best.filter(|best| best.path.lineage == exact.lineage && best.path.is_committed());
+            let exact_choice = Choice {
+                path: exact.clone(),
+                shared: matching(request, exact),
+                answer_at: None,
+                against: against.map_or_else(|| exact.clone(), |best| best.path.clone()),
+            };
+            exact.is_committed().then_some(exact_choice)
+        }
+        (None, Some(best)) => Some(Choice {
+            path: best.path.clone(),
+            against: best.path.clone(),
+            shared: best.shared,
+            answer_at: best.answer_at,
+        }),
+        (None, None) => None,
+    }
+}
+
+/// How many leading items of `request` are those of `path`.
+pub fn matching(request: &Request, path: &Path) -> usize {
+    let items = request.history.iter().map(|item| item.mark.canonical);
+    items.zip(path.items.iter()).take_while(|(item, mark)| *item == mark.canonical).count()
+}
+
+fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) -> Option<Candidate> {
+    let shared = matching(request, path);
+    if !is_predecessor(request, path, shared) {
+        return None;
+    }
+    let answer_at = answer_at(request, path);
+    let nodes = place::on_path(request, path, shared, answer_at, past);
+    let head_equal = place::effective_digest(path, &nodes) == request.head.prompt || path.head.digest == request.head.digest && shared == path.items.len();
+    let evidence = evidence(request, path, shared, answer_at, policy);
+    if excluded(request, path, evidence) {
+        return None;
+    }
+    let alike = || alike(request, path);
+    let needs_evidence = !head_equal || shared == 0;
+    let bypass = policy.mutant == Some(Mutant::AskNoEvidence) && shared > 0;
+    if needs_evidence && evidence == Evidence::None && !bypass {
+        return None;
+    }
+    let prompt_under_test = shared == request.history.len();
+    let other_tools = request.tools.is_empty() || !same_tools(request, path);
+    if !head_equal && (prompt_under_test || other_tools) && !alike() {
+        return None;
+    }
+    let answered_next = shared == path.items.len() && answer_at == Some(shared);
+    Some(Candidate { path: path.clone(), shared, answer_at, head_equal, answered_next })
+}
+
+/// Only what an upstream accepted is continued. Where that is unknown (the process died), an answer behind the
+/// request's last item shows it.
+fn is_predecessor(request: &Request, path: &Path, shared: usize) -> bool {
+    match path.state {
+        State::Committed => true,
+        State::Failed => false,
+        State::Tentative => {
+            shared == path.items.len()
+                && request.history.get(shared).is_some_and(|item| item.mark.role == Role::Assistant)
+        }
+    }
+}
+
+fn answer_at(request: &Request, path: &Path) -> Option<usize> {
+    let wanted = path.answer?;
+    let last = path.items.last()?;
+    let places = request.history.iter().enumerate().rev().filter(|(_, item)| item.answer == Some(wanted));
+    places.map(|(index, _)| index).find(|index| {
+        let Some(answered) = index.checked_sub(1).map(|before| &request.history[before]) else { return false };
+        let alike = || answered.words.as_ref().is_some_and(|words| words.alike(&path.last_words));
+        answered.mark.canonical == last.canonical || wanted.strong || alike()
+    })
+}
+
+fn evidence(request: &Request, path: &Path, shared: usize, answer_at: Option<usize>, policy: &Policy) -> Evidence {
+    if let Some(mark) = gained_assistant(request, path) {
+        return if is_strong(mark) { Evidence::Strong } else { Evidence::Weak };
+    }
+    if answer_at.is_some() {
+        let strong = path.answer.is_some_and(|answer| answer.strong);
+        return match (strong, policy.loopback) {
+            (true, _) => Evidence::Strong,
+            (false, true) => Evidence::Weak,
+            (false, false) => Evidence::None,
+        };
+    }
+    let unseen = path.answer.is_none()
+        && shared == path.items.len()
+        && request.history.get(shared).is_some_and(|item| item.mark.role == Role::Assistant)
+        && path.items[..shared].iter().any(|mark| mark.role == Role::User);
+    let hints = policy.loopback || request.hints.session.is_some() && request.hints.session == path.hints.session;
+    if unseen && hints && alike(request, path) { Evidence::Weak } else { Evidence::None }
+}
+
+/// An assistant item that the path gained after its first request and that stands at the same place among the
+/// assistant items of the request. The strongest one there is.
+fn gained_assistant<'p>(request: &Request, path: &'p Path) -> Option<&'p Mark> {
+    let assistants = |mark: &&Mark| mark.role == Role::Assistant;
+    let theirs = request.history.iter().map(|item| &item.mark).filter(assistants);
+    let gained = path.items.iter().enumerate().filter(|(_, mark)| mark.role == Role::Assistant);
+    gained
+        .zip(theirs)
+        .filter(|((index, ours), theirs)| {
+            *index >= path.first_items as usize && ours.canonical == theirs.canonical
+        })
+        .map(|((_, ours), _)| ours)
+        .max_by_key(|mark| is_strong(mark))
+}
+
+fn is_strong(mark: &Mark) -> bool {
+    mark.kind == Kind::ToolCall || mark.len >= super::item::AnswerMark::STRONG_TEXT as u32
+}
+
+fn excluded(request: &Request, path: &Path, evidence: Evidence) -> bool {
+    let differ = |a: Option<Digest>, b: Option<Digest>| a.zip(b).is_some_and(|(a, b)| a != b);
+    let (ours, theirs) = (&request.hints, &path.hints);
+    differ(ours.user, theirs.user)
+        || evidence != Evidence::Strong
+            && (differ(ours.session, theirs.session) || differ(ours.agent, theirs.agent))
+}
+
+fn same_person(request: &Request, path: &Path) -> bool {
+    !excluded(request, path, Evidence::None)
+}
+
+fn alike(request: &Request, path: &Path) -> bool {
+    match (request.head.texts(), path.head.texts()) {
+        (Some(ours), Some(theirs)) => prompt::alike(&prompt::joined(&ours), &prompt::joined(&theirs)),
+        _ => false,
+    }
+}
+
+fn same_tools(request: &Request, path: &Path) -> bool {
+    let ours = request.tools.iter().map(|tool| tool.mark.canonical);
+    ours.eq(path.tools.iter().map(|tool| tool.canonical))
+}
+
+/// The deepest, and those that end at most one assistant turn earlier; among these the head in force, the answer
+/// that comes next, depth, and within one lineage the newest. Two lineages at the top: neither.
+fn best<'c>(candidates: &'c mut [Candidate], request: &Request) -> Option<&'c Candidate> {
+    let deepest = candidates.iter().map(|candidate| candidate.shared).max()?;
+    let order = |candidate: &Candidate| {
+        let near = turns(request, candidate.shared, deepest) <= 1;
+        (near, candidate.head_equal, candidate.answered_next, candidate.shared)
+    };
+    candidates.sort_by_key(|candidate| std::cmp::Reverse((order(candidate), candidate.path.seq)));
+    let first = candidates.first()?;
+    let rival = candidates
+        .iter()
+        .any(|other| order(other) == order(first) && other.path.lineage != first.path.lineage);
+    if rival { None } else { Some(first) }
+}
+
+/// Assistant turns that begin among `from..to` of the request's items.
+fn turns(request: &Request, from: usize, to: usize) -> usize {
+    let is_assistant = |index: usize| request.history[index].mark.role == Role::Assistant;
+    (from..to).filter(|index| is_assistant(*index) && (*index == 0 || !is_assistant(index - 1))).count()
+}

@@ -1,0 +1,274 @@
+//! Where nodes stand: which stored ones are on the path of a request, and where a new one may go.
+
+use std::sync::Arc;
+
+use super::digest::Digest;
+use super::item::{Content, Item, Kind, Request, Role, prompt_digest};
+use super::past::{Node, Past, Path, Slot};
+use super::policy::{Mutant, Placement, Policy, Row, ToolLoop};
+use crate::prompt::{Entry, derive};
+
+/// A legal place for a new node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// How many client items stand in front of it.
+    pub position: usize,
+    /// How it hangs there.
+    pub slot: Slot,
+    /// The row that found it.
+    pub row: Row,
+    /// The row's number in the policy.
+    pub ordinal: usize,
+}
+
+/// What came of looking for a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Here.
+    Spot(Spot),
+    /// At the next user turn.
+    Wait,
+    /// Nowhere in this request.
+    Nowhere,
+}
+
+/// The stored nodes that are on the path of `request`, in order.
+pub fn on_path(
+    request: &Request,
+    path: &Path,
+    shared: usize,
+    answer_at: Option<usize>,
+    past: &Past,
+) -> Vec<Arc<Node>> {
+    let limit = standing(request, path, shared, answer_at);
+    let mut nodes: Vec<Arc<Node>> = Vec::new();
+    let sure = |node: &Node| {
+        let position = node.position as usize;
+        position < limit || position == limit && carried_on(request, path, node, limit, past)
+    };
+    for node in &path.nodes {
+        if sure(node) && is_legal(request, node) {
+            nodes.push(node.clone());
+        }
+    }
+    // Nodes right behind the last matched item: also where with them the head in force is the one that is asked for.
+    let behind = path.nodes.iter().filter(|node| node.position as usize == limit && !sure(node));
+    let mut with = nodes.clone();
+    with.extend(behind.filter(|node| is_legal(request, node)).cloned());
+    if with.len() > nodes.len() && effective_digest(path, &with) == request.head.prompt {
+        return with;
+    }
+    nodes
+}
+
+/// The prompt in force on a path with these nodes.
+pub fn effective(path: &Path, nodes: &[Arc<Node>]) -> Option<Vec<String>> {
+    let entries: Vec<Entry> = nodes.iter().flat_map(|node| node.entries.iter().cloned()).collect();
+    Some(derive(&path.baseline.texts()?, &entries))
+}
+
+/// Its digest, comparable with a head's.
+pub fn effective_digest(path: &Path, nodes: &[Arc<Node>]) -> Digest {
+    nodes.last().map_or(path.baseline.prompt, |node| node.effective)
+}
+
+/// The digest of a prompt in force.
+pub fn digest_of(effective: &[String]) -> Digest {
+    prompt_digest(effective)
+}
+
+/// How many of the path's items stand for placement: the matched ones, and where the conversation plainly went on
+/// (the path's own answer stands in the request at its place), also those behind an item rewritten in place.
+pub fn standing(request: &Request, path: &Path, shared: usize, answer_at: Option<usize>) -> usize {
+    if answer_at == Some(path.items.len()) {
+        return path.items.len();
+    }
+    shared
+}
+
+/// Finds the place for a new node by the first row that has one.
+pub fn place(request: &Request, sent: usize, policy: &Policy, volatile: bool) -> Found {
+    let mut wait = false;
+    for (ordinal, row) in policy.rows.iter().enumerate() {
+        match by_row(request, sent, *row, policy.mutant, volatile) {
+            Ok((position, slot)) => return Found::Spot(Spot { position, slot, row: *row, ordinal }),
+            Err(Miss::Wait) => wait = true,
+            Err(Miss::None) => {}
+        }
+    }
+    if wait { Found::Wait } else { Found::Nowhere }
+}
+
+enum Miss {
+    Wait,
+    None,
+}
+
+/// The trailing turn of a request: what came behind the model's last words.
+struct Turn {
+    /// Its first item.
+    start: usize,
+    /// Behind its last item; an unsent prefill may follow.
+    end: usize,
+    /// Behind its last tool result, if it has one.
+    results: Option<usize>,
+    /// Every call in front of it has its result.
+    complete: bool,
+}
+
+fn by_row(
+    request: &Request,
+    sent: usize,
+    row: Row,
+    mutant: Option<Mutant>,
+    volatile: bool,
+) -> Result<(usize, Slot), Miss> {
+    let turn = trailing_turn(request, sent).ok_or(Miss::None)?;
+    if mutant == Some(Mutant::SplitPair) && turn.results.is_some() {
+        return Ok((turn.start, Slot::Message));
+    }
+    if !turn.complete {
+        return Err(if volatile { Miss::Wait } else { Miss::None });
+    }
+    let in_loop = turn.results.is_some_and(|results| !asks_behind(request, results..turn.end));
+    if in_loop {
+        if volatile || row.tool_loop == ToolLoop::Wait {
+            return Err(Miss::Wait);
+        }
+        if row.tool_loop == ToolLoop::Pass {
+            return Err(Miss::None);
+        }
+    }
+    match row.placement {
+        Placement::BeforeUserRun => Ok((before_run(&turn, sent), Slot::Message)),
+        Placement::AfterUserTurn => after_turn(request, &turn).map(|position| (position, Slot::Message)),
+        Placement::BlockInUserTurn => block_in_turn(request, &turn, sent),
+        Placement::InsideUserMessage if in_loop => Ok((turn.end, Slot::Message)),
+        Placement::InsideUserMessage => inside_message(request, &turn, sent),
+    }
+}
+
+fn trailing_turn(request: &Request, sent: usize) -> Option<Turn> {
+    let role = |index: usize| request.history[index].mark.role;
+    let mut end = request.history.len();
+    while end > 0 && role(end - 1) == Role::Assistant {
+        end -= 1;
+    }
+    if end < request.history.len() && end < sent {
+        return None;
+    }
+    let mut start = end;
+    while start > 0 && role(start - 1) != Role::Assistant {
+        start -= 1;
+    }
+    if start == end {
+        return None;
+    }
+    let turn = &request.history[start..end];
+    let results = turn.iter().rposition(|item| item.mark.kind == Kind::ToolResult).map(|at| start + at + 1);
+    let calls: usize = last_calls(&request.history[..start]);
+    let given = turn.iter().filter(|item| item.mark.kind == Kind::ToolResult).count();
+    Some(Turn { start, end, results, complete: given >= calls })
+}
+
+/// How many calls the last assistant turn in front made.
+fn last_calls(items: &[Item]) -> usize {
+    let assistants = items.iter().rev().take_while(|item| item.mark.role == Role::Assistant);
+    assistants.map(|item| usize::from(item.calls)).sum()
+}
+
+/// Whether the user speaks in a message of their own behind the tool results.
+fn asks_behind(request: &Request, behind: std::ops::Range<usize>) -> bool {
+    request.history[behind].iter().any(|item| item.mark.role == Role::User && item.mark.opens)
+}
+
+fn before_run(turn: &Turn, sent: usize) -> usize {
+    let first = turn.results.unwrap_or(turn.start).max(sent);
+    first.min(turn.end)
+}
+
+fn after_turn(request: &Request, turn: &Turn) -> Result<usize, Miss> {
+    let speaks = |item: &Item| item.mark.role == Role::User;
+    if request.history[turn.start..turn.end].iter().any(speaks) { Ok(turn.end) } else { Err(Miss::None) }
+}
+
+fn block_in_turn(request: &Request, turn: &Turn, sent: usize) -> Result<(usize, Slot), Miss> {
+    let items = &request.history[turn.start..turn.end];
+    let user_end = turn.start + items.iter().rposition(|item| item.mark.role == Role::User).ok_or(Miss::None)? + 1;
+    let user_start = turn.start + items.iter().position(|item| item.mark.role == Role::User).ok_or(Miss::None)?;
+    let floor = turn.results.unwrap_or(user_start).max(sent.min(user_end));
+    if floor == user_start {
+        let holder = &request.layout.messages[request.history[floor].message as usize];
+        return if holder.content == Content::Other { Err(Miss::None) } else { Ok((floor, Slot::BlockBefore)) };
+    }
+    let previous = &request.history[floor - 1];
+    let holder = &request.layout.messages[previous.message as usize];
+    if previous.mark.role != Role::User || holder.content == Content::Other {
+        return Err(Miss::None);
+    }
+    Ok((floor, Slot::BlockAfter))
+}
+
+fn inside_message(request: &Request, turn: &Turn, sent: usize) -> Result<(usize, Slot), Miss> {
+    let is_user = |item: &Item| item.mark.role == Role::User;
+    let items = &request.history[turn.start..turn.end];
+    let index = turn.start + items.iter().rposition(is_user).ok_or(Miss::None)?;
+    match request.layout.messages[request.history[index].message as usize].content {
+        Content::Other => Err(Miss::None),
+        Content::Blocks(_, ref blocks) if blocks.is_empty() => Err(Miss::None),
+        _ if index >= sent => Ok((index, Slot::Lead)),
+        _ => Ok((index + 1, Slot::Trail)),
+    }
+}
+
+/// A node that stands right behind the last matched item is on the path where the model spoke next, unless it is
+/// known to have spoken without the node.
+fn carried_on(request: &Request, path: &Path, node: &Node, limit: usize, past: &Past) -> bool {
+    let Some(next) = request.history.get(limit).filter(|item| item.mark.role == Role::Assistant) else {
+        return false;
+    };
+    let Some(answer) = next.answer else { return true };
+    if path.answer == Some(answer) && path.items.len() == limit {
+        return true;
+    }
+    let without = |other: &&Arc<Path>| {
+        other.items.len() == limit
+            && other.answer == Some(answer)
+            && !other.nodes.iter().any(|stored| stored.digest == node.digest && stored.position == node.position)
+    };
+    !past.paths.iter().any(|other| without(&other))
+}
+
+/// Whether a stored node may stand in this request where it stood before.
+fn is_legal(request: &Request, node: &Node) -> bool {
+    let position = node.position as usize;
+    let before = position.checked_sub(1).and_then(|index| request.history.get(index));
+    let after = request.history.get(position);
+    if position > request.history.len() {
+        return false;
+    }
+    let splits_pair = after.is_some_and(|item| item.mark.kind == Kind::ToolResult)
+        && before.is_some_and(|item| matches!(item.mark.kind, Kind::ToolCall | Kind::ToolResult));
+    let is_user = |item: Option<&Item>| item.is_some_and(|item| item.mark.role == Role::User);
+    let boundary = after.is_none_or(|item| item.mark.opens);
+    let legal = match node.slot {
+        Slot::Message if node.placement == Placement::AfterUserTurn => {
+            boundary && before.is_some() && after.is_none_or(|item| item.mark.role != Role::User)
+        }
+        Slot::Message => boundary,
+        Slot::BlockBefore => is_user(after) && boundary,
+        Slot::BlockAfter => is_user(before),
+        Slot::Lead => is_user(after) && has_text(request, position),
+        Slot::Trail => is_user(before) && has_text(request, position.saturating_sub(1)),
+    };
+    legal && !splits_pair
+}
+
+fn has_text(request: &Request, index: usize) -> bool {
+    let message = request.history.get(index).and_then(|item| request.layout.messages.get(item.message as usize));
+    message.is_some_and(|message| match &message.content {
+        Content::Text(_) => true,
+        Content::Blocks(_, blocks) => !blocks.is_empty(),
+        Content::Other => false,
+    })
+}

@@ -1,0 +1,2 @@
+//! The life of one request: everything that touches a socket.
+pub mod encoding;

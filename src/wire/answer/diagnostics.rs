@@ -1,0 +1,159 @@
+//! What a vendor itself says about the prefix: why its cache missed, and what it took out of the input.
+//!
+//! Sources: Anthropic's cache diagnostics (`diagnostics.cache_miss_reason`) and `input_transformations` of the
+//! Messages API.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::field;
+
+/// More entries than are worth keeping.
+const MAX_TRANSFORMATIONS: usize = 64;
+
+/// The vendor's own findings; empty where it sent none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diagnostics {
+    /// Why the cache could not serve the prefix of the request that the client named.
+    pub cache_miss: Option<CacheMiss>,
+    /// What was left out of the input, or would have been.
+    pub transformations: Vec<Transformation>,
+}
+
+/// A cache miss that the vendor explains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheMiss {
+    /// The first thing that differs.
+    pub reason: MissReason,
+    /// How many input tokens were missed by it.
+    pub tokens: Option<u64>,
+}
+
+/// What differed from the request that the client named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MissReason {
+    /// Another model.
+    ModelChanged,
+    /// Other operator text.
+    SystemChanged,
+    /// Other tools.
+    ToolsChanged,
+    /// Other messages.
+    MessagesChanged,
+    /// The request to compare with is unknown.
+    PreviousMessageNotFound,
+    /// No comparison was made.
+    Unavailable,
+    /// A reason that this version does not know.
+    Other,
+}
+
+impl MissReason {
+    const KNOWN: [Self; 6] = [
+        Self::ModelChanged,
+        Self::SystemChanged,
+        Self::ToolsChanged,
+        Self::MessagesChanged,
+        Self::PreviousMessageNotFound,
+        Self::Unavailable,
+    ];
+
+    /// The vendor's word for it, as a metric label.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ModelChanged => "model_changed",
+            Self::SystemChanged => "system_changed",
+            Self::ToolsChanged => "tools_changed",
+            Self::MessagesChanged => "messages_changed",
+            Self::PreviousMessageNotFound => "previous_message_not_found",
+            Self::Unavailable => "unavailable",
+            Self::Other => "other",
+        }
+    }
+
+    fn from_wire(word: &str) -> Self {
+        let known = Self::KNOWN
+            .into_iter()
+            .find(|reason| reason.as_str() == word);
+        known.unwrap_or(Self::Other)
+    }
+}
+
+impl fmt::Display for MissReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One entry of `input_transformations`; words that are not plain labels become `other`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transformation {
+    /// What was done, such as `thinking_dropped`.
+    pub kind: String,
+    /// Why, such as `prefix_binding_mismatch`.
+    pub reason: String,
+}
+
+impl Diagnostics {
+    /// Takes over the two members of a message or event that carry findings.
+    pub(super) fn merge(
+        &mut self,
+        diagnostics: Option<&RawValue>,
+        transformations: Option<&RawValue>,
+    ) {
+        let found: Option<Found> = field::parse(diagnostics);
+        if let Some(miss) = found.and_then(|found| cache_miss(found.cache_miss_reason)) {
+            self.cache_miss = Some(miss);
+        }
+        let listed: Option<Vec<Listed>> = field::parse(transformations);
+        if let Some(listed) = listed.filter(|listed| !listed.is_empty()) {
+            let listed = listed.iter().take(MAX_TRANSFORMATIONS);
+            self.transformations = listed.map(Transformation::from).collect();
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Found<'a> {
+    #[serde(borrow)]
+    cache_miss_reason: Option<&'a RawValue>,
+}
+
+/// Also what `cache_miss_reason` holds, beside its number.
+#[derive(Deserialize)]
+struct Listed<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'a RawValue>,
+    #[serde(borrow)]
+    reason: Option<&'a RawValue>,
+    #[serde(borrow)]
+    cache_missed_input_tokens: Option<&'a RawValue>,
+}
+
+impl From<&Listed<'_>> for Transformation {
+    fn from(listed: &Listed<'_>) -> Self {
+        let label = |raw| field::label(raw).unwrap_or_else(|| "other".to_owned());
+        Self {
+            kind: label(listed.kind),
+            reason: label(listed.reason),
+        }
+    }
+}
+
+/// The reason is an object with a type; a bare word is read as well.
+fn cache_miss(reason: Option<&RawValue>) -> Option<CacheMiss> {
+    if let Some(word) = field::label(reason) {
+        let reason = MissReason::from_wire(&word);
+        return Some(CacheMiss {
+            reason,
+            tokens: None,
+        });
+    }
+    let listed: Listed = field::parse(reason)?;
+    Some(CacheMiss {
+        reason: MissReason::from_wire(&field::label(listed.kind)?),
+        tokens: field::parse(listed.cache_missed_input_tokens),
+    })
+}

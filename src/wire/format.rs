@@ -1,0 +1,75 @@
+//! The name of a wire format: the API shape of a request and of its response, whoever serves it.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+/// The API shape that a request and its response have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// OpenAI Chat Completions and what is compatible with it.
+    OpenaiChat,
+    /// Anthropic Messages and what is compatible with it.
+    AnthropicMessages,
+}
+
+impl Format {
+    /// Every format, in the order of their names in reports.
+    pub const ALL: [Self; 2] = [Self::OpenaiChat, Self::AnthropicMessages];
+
+    /// The name in configuration, metric labels and logs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::OpenaiChat => "openai_chat",
+            Self::AnthropicMessages => "anthropic_messages",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
+        Self::ALL
+            .into_iter()
+            .find(|format| format.as_str() == name)
+            .ok_or(UnknownFormat)
+    }
+}
+
+/// No wire format has this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownFormat;
+
+impl fmt::Display for UnknownFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("unknown wire format, expected one of")?;
+        Format::ALL
+            .iter()
+            .try_for_each(|format| write!(f, " {format}"))
+    }
+}
+
+impl std::error::Error for UnknownFormat {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_the_same_everywhere() {
+        for format in Format::ALL {
+            assert_eq!(format.as_str().parse(), Ok(format));
+            let json = serde_json::to_string(&format).ok();
+            assert_eq!(json, Some(format!("\"{format}\"")));
+        }
+        assert_eq!("openai".parse::<Format>(), Err(UnknownFormat));
+    }
+}
