@@ -20,7 +20,7 @@ pub use units::{Size, Span};
 pub use upstreams::{Upstream, Upstreams};
 
 /// The example file: every key with its default.
-pub const EXAMPLE: &str = include_str!("../config/example.toml");
+pub const EXAMPLE: &str = include_str!("../../config/example.toml");
 
 /// The configuration of a running proxy.
 #[derive(Clone, Debug, PartialEq)]

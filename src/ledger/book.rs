@@ -36,21 +36,36 @@ pub enum Outcome {
 
 impl<S: Store> Book<S> {
     pub(super) fn over(store: S) -> Self {
-        Self { store, caches: Caches::new(CACHE_BYTES) }
+        Self {
+            store,
+            caches: Caches::new(CACHE_BYTES),
+        }
     }
 
     /// Everything that is known of the past of a request: at most [`MAX_PATHS`](crate::prefix::past::MAX_PATHS)
-    /// paths that did not fail and that no committed request carries on, best first; before them the newest request
+    /// paths that did not fail and that no committed request carries on, best first; beside them the newest request
     /// that was the same in everything, even if it is carried.
     pub fn past(&mut self, scope: Scope, keys: &Keys) -> Result<Past> {
         let exact = self.store.requested(keys.request)?;
         let found = find::candidates(&self.store, keys)?;
+        let exact = exact.map(|seq| self.within(scope, seq)).transpose()?.flatten();
         let mut paths = Vec::new();
-        for seq in exact.into_iter().chain(found) {
-            // The scope is in every key; asked again here, since a stranger's text must never be answered.
-            paths.extend(self.load(seq)?.filter(|loaded| loaded.scope == scope).map(|loaded| loaded.path));
+        for seq in found {
+            paths.extend(self.within(scope, seq)?);
         }
-        Ok(Past { paths: rank::rank(paths, keys, exact) })
+        Ok(Past {
+            exact,
+            paths: rank::rank(paths, keys),
+        })
+    }
+
+    /// A path of this scope. The scope is in every key; it is asked again, since a stranger's text must never be
+    /// answered.
+    fn within(&mut self, scope: Scope, seq: Seq) -> Result<Option<Arc<Path>>> {
+        let loaded = self.load(seq)?;
+        Ok(loaded
+            .filter(|loaded| loaded.scope == scope)
+            .map(|loaded| loaded.path))
     }
 
     /// Records a request before it leaves, as tentative, and gives its number.
@@ -89,7 +104,11 @@ impl<S: Store> Book<S> {
             let mut step = book.known(seq)?;
             let loaded = book.load(seq)?.ok_or(LedgerError::Unknown(seq))?;
             let facets = facets(&loaded.path);
-            for row in step.answer.iter().flat_map(|old| answer_rows(loaded.scope, *old, &step, &facets)) {
+            for row in step
+                .answer
+                .iter()
+                .flat_map(|old| answer_rows(loaded.scope, *old, &step, &facets))
+            {
                 book.store.remove_key(&row)?;
             }
             for row in answer_rows(loaded.scope, answer, &step, &facets) {
@@ -120,11 +139,15 @@ impl<S: Store> Book<S> {
     pub fn secret(&mut self) -> Result<[u8; 32]> {
         self.write(true, |book| {
             if let Some(kept) = book.store.meta("secret")? {
-                return kept.try_into().map_err(|_| LedgerError::corrupt("the store's key"));
+                return kept
+                    .try_into()
+                    .map_err(|_| LedgerError::corrupt("the store's key"));
             }
             let mut secret = [0; 32];
             let random = rustls::crypto::ring::default_provider().secure_random;
-            random.fill(&mut secret).map_err(|_| LedgerError::Io("no random bytes".to_owned()))?;
+            random
+                .fill(&mut secret)
+                .map_err(|_| LedgerError::Io("no random bytes".to_owned()))?;
             book.store.put_meta("secret", &secret)?;
             Ok(secret)
         })
@@ -133,7 +156,11 @@ impl<S: Store> Book<S> {
     /// How much is stored.
     pub fn stats(&self) -> Result<Stats> {
         let (lineages, items) = self.store.count()?;
-        Ok(Stats { lineages, items, bytes: self.store.bytes()? })
+        Ok(Stats {
+            lineages,
+            items,
+            bytes: self.store.bytes()?,
+        })
     }
 
     /// How many rows were read since the ledger was opened: the cost of look-ups, without a clock.
@@ -177,9 +204,16 @@ impl<S: Store> Book<S> {
     }
 
     fn append_within(&mut self, scope: Scope, sent: Sent) -> Result<Seq> {
-        let Sent { mut path, carries, index, .. } = sent;
+        let Sent {
+            mut path,
+            carries,
+            index,
+            ..
+        } = sent;
         let parent = match path.parent {
-            Some(parent) => self.load(parent)?.filter(|parent| parent.path.lineage == path.lineage),
+            Some(parent) => self
+                .load(parent)?
+                .filter(|parent| parent.path.lineage == path.lineage),
             None => None,
         };
         let seq = self.store.next()?;
@@ -187,8 +221,13 @@ impl<S: Store> Book<S> {
         if path.lineage == 0 {
             path.lineage = seq;
         }
-        let fresh = path.items.len() - parent.as_ref().map_or(0, |parent| common(&path.items, &parent.path.items));
-        let base = parent.as_ref().map(|parent| (parent.path.seq, &*parent.path.items, parent.depth));
+        let fresh = path.items.len()
+            - parent
+                .as_ref()
+                .map_or(0, |parent| common(&path.items, &parent.path.items));
+        let base = parent
+            .as_ref()
+            .map(|parent| (parent.path.seq, &*parent.path.items, parent.depth));
         let table = Table::new(&path.items, base);
         let depth = table.depth();
         let keys = self.put_keys(&path, index)?;
@@ -203,7 +242,11 @@ impl<S: Store> Book<S> {
             lineage.items += fresh as u64;
             lineage.nodes |= !path.nodes.is_empty();
         })?;
-        self.caches.keep(Loaded { path: Arc::new(path), scope, depth });
+        self.caches.keep(Loaded {
+            path: Arc::new(path),
+            scope,
+            depth,
+        });
         Ok(seq)
     }
 
@@ -235,8 +278,17 @@ impl<S: Store> Book<S> {
 
     /// A committed step that carries on its parent's answer ends the parent's candidacy.
     fn carry(&mut self, step: &Step) -> Result<()> {
-        match step.parent.filter(|_| step.carries).map(|parent| self.store.step(parent)).transpose()?.flatten() {
-            Some(parent) if !parent.carried => self.store.put_step(&Step { carried: true, ..parent }),
+        match step
+            .parent
+            .filter(|_| step.carries)
+            .map(|parent| self.store.step(parent))
+            .transpose()?
+            .flatten()
+        {
+            Some(parent) if !parent.carried => self.store.put_step(&Step {
+                carried: true,
+                ..parent
+            }),
             _ => Ok(()),
         }
     }
@@ -249,7 +301,11 @@ impl<S: Store> Book<S> {
                 self.store.remove_key(&row)?;
             }
         }
-        for row in step.answer.iter().flat_map(|answer| answer_rows(Scope(record.scope), *answer, step, &facets)) {
+        for row in step
+            .answer
+            .iter()
+            .flat_map(|answer| answer_rows(Scope(record.scope), *answer, step, &facets))
+        {
             self.store.remove_key(&row)?;
         }
         Ok(())
@@ -259,7 +315,10 @@ impl<S: Store> Book<S> {
     fn removable(&self, used_before: u64, max_bytes: u64) -> Result<Option<Seq>> {
         let plain = self.store.oldest(false)?;
         let noded = self.store.oldest(true)?;
-        let expired = [&plain, &noded].into_iter().flatten().find(|lineage| lineage.used_ms < used_before);
+        let expired = [&plain, &noded]
+            .into_iter()
+            .flatten()
+            .find(|lineage| lineage.used_ms < used_before);
         if let Some(lineage) = expired {
             return Ok(Some(lineage.lineage));
         }
@@ -282,14 +341,21 @@ impl<S: Store> Book<S> {
     /// Notes that a lineage was used, and what else `change` says.
     fn touch(&mut self, lineage: Seq, at_ms: u64, change: impl FnOnce(&mut Lineage)) -> Result<()> {
         let known = self.store.lineage(lineage)?;
-        let mut row = known.unwrap_or(Lineage { lineage, used_ms: 0, nodes: false, items: 0 });
+        let mut row = known.unwrap_or(Lineage {
+            lineage,
+            used_ms: 0,
+            nodes: false,
+            items: 0,
+        });
         row.used_ms = row.used_ms.max(at_ms);
         change(&mut row);
         self.store.put_lineage(&row)
     }
 
     fn routes(&self) -> Result<Routes> {
-        self.store.meta("learned")?.map_or(Ok(Routes::default()), |bytes| Routes::decode(&bytes))
+        self.store
+            .meta("learned")?
+            .map_or(Ok(Routes::default()), |bytes| Routes::decode(&bytes))
     }
 
     fn change_routes(&mut self, change: impl FnOnce(&mut Routes)) -> Result<()> {
@@ -309,7 +375,10 @@ impl<S: Store> Book<S> {
     }
 
     fn loader(&mut self) -> Loader<'_, S> {
-        Loader { store: &self.store, caches: &mut self.caches }
+        Loader {
+            store: &self.store,
+            caches: &mut self.caches,
+        }
     }
 }
 
@@ -331,10 +400,20 @@ fn facets(path: &Path) -> Vec<u64> {
     find::facets(path.head.digest, path.hints.session)
 }
 
-fn answer_rows(scope: Scope, answer: AnswerMark, step: &Step, facets: &[u64]) -> impl Iterator<Item = KeyRow> {
+fn answer_rows(
+    scope: Scope,
+    answer: AnswerMark,
+    step: &Step,
+    facets: &[u64],
+) -> impl Iterator<Item = KeyRow> {
     rows(answer_key(scope, answer), step.lineage, step.seq, facets)
 }
 
 fn rows(key: Digest, lineage: Seq, seq: Seq, facets: &[u64]) -> impl Iterator<Item = KeyRow> {
-    facets.iter().map(move |facet| KeyRow { key, facet: *facet, lineage, seq })
+    facets.iter().map(move |facet| KeyRow {
+        key,
+        facet: *facet,
+        lineage,
+        seq,
+    })
 }

@@ -14,7 +14,11 @@ pub struct Cache<K: Eq + Hash, V> {
 impl<K: Eq + Hash, V: Clone> Cache<K, V> {
     /// An empty cache that holds at most `budget` bytes.
     pub fn new(budget: usize) -> Self {
-        Self { entries: LruCache::new_unbounded(), held: 0, budget }
+        Self {
+            entries: LruCache::new_unbounded(),
+            held: 0,
+            budget,
+        }
     }
 
     /// A value, which so becomes the most recently used.
@@ -60,7 +64,10 @@ mod tests {
         cache.put('b', 2, 4);
         assert_eq!(cache.get(&'a'), Some(1));
         cache.put('c', 3, 4);
-        assert_eq!((cache.get(&'a'), cache.get(&'b'), cache.get(&'c')), (Some(1), None, Some(3)));
+        assert_eq!(
+            (cache.get(&'a'), cache.get(&'b'), cache.get(&'c')),
+            (Some(1), None, Some(3))
+        );
         cache.put('a', 5, 3);
         assert_eq!(cache.held, 7);
         cache.put('d', 6, 11);

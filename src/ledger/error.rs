@@ -58,7 +58,10 @@ impl fmt::Display for LedgerError {
             Self::Full => f.write_str("there is no room for the ledger to grow"),
             Self::Busy => f.write_str("another process holds the ledger"),
             Self::Foreign => f.write_str("the file is not an Inkfast ledger"),
-            Self::Version(found) => write!(f, "the ledger has version {found}, which this release cannot read"),
+            Self::Version(found) => write!(
+                f,
+                "the ledger has version {found}, which this release cannot read"
+            ),
             Self::Corrupt(what) => write!(f, "the ledger is damaged: {what}"),
             Self::Unknown(seq) => write!(f, "the ledger has no request {seq}"),
             Self::Closed => f.write_str("the ledger is closed"),

@@ -36,8 +36,14 @@ struct Script {
 impl Faulty {
     /// `inner` with these faults, each at the n-th write (`append`, `settle`, `answer`, `learn`), counted from 1.
     pub fn new(inner: Ledger, faults: impl IntoIterator<Item = (u64, Fault)>) -> Self {
-        let script = Script { faults: faults.into_iter().collect(), ..Script::default() };
-        Self { inner, script: Mutex::new(script) }
+        let script = Script {
+            faults: faults.into_iter().collect(),
+            ..Script::default()
+        };
+        Self {
+            inner,
+            script: Mutex::new(script),
+        }
     }
 
     /// How many writes were asked for so far.
@@ -62,7 +68,11 @@ impl Faulty {
 
     /// An error once the ledger is dead.
     pub(super) fn alive(&self) -> Result<()> {
-        if self.script().dead { Err(LedgerError::Closed) } else { Ok(()) }
+        if self.script().dead {
+            Err(LedgerError::Closed)
+        } else {
+            Ok(())
+        }
     }
 
     fn next_fault(&self) -> Result<Option<Fault>> {

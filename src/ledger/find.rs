@@ -12,11 +12,20 @@ use crate::prefix::past::Seq;
 /// The most lineages that one key adds.
 const PER_KEY: usize = 16;
 /// What the chains may lead to.
-const BY_CHAIN: Limit = Limit { lineages: 16, steps: 4 };
+const BY_CHAIN: Limit = Limit {
+    lineages: 16,
+    steps: 4,
+};
 /// What the chains and the answers may lead to.
-const BY_ANSWER: Limit = Limit { lineages: 24, steps: 8 };
+const BY_ANSWER: Limit = Limit {
+    lineages: 24,
+    steps: 8,
+};
 /// What all keys may lead to.
-const BY_ASSISTANT: Limit = Limit { lineages: 32, steps: 12 };
+const BY_ASSISTANT: Limit = Limit {
+    lineages: 32,
+    steps: 12,
+};
 /// How many answers, and how many assistant items, are followed.
 const NAMED: usize = 4;
 /// From the deepest known item on, so many assistant turns are looked at.
@@ -28,7 +37,11 @@ const DESCENT: usize = 64;
 
 /// The steps that `keys` lead to, in no order.
 pub fn candidates(store: &impl Store, keys: &Keys) -> Result<Vec<Seq>> {
-    let mut hits = Hits { facets: facets(keys.head, keys.hints.session), lineages: Vec::new(), limit: BY_CHAIN };
+    let mut hits = Hits {
+        facets: facets(keys.head, keys.hints.session),
+        lineages: Vec::new(),
+        limit: BY_CHAIN,
+    };
     hits.chains(store, keys)?;
     hits.named(store, &keys.answers, BY_ANSWER)?;
     hits.named(store, &keys.assistants, BY_ASSISTANT)?;

@@ -75,7 +75,9 @@ impl Caches {
 impl<S: Store> Loader<'_, S> {
     /// A step as a path; none if there is no such step.
     pub fn path(&mut self, seq: Seq) -> Result<Option<Loaded>> {
-        let Some(step) = self.store.step(seq)? else { return Ok(None) };
+        let Some(step) = self.store.step(seq)? else {
+            return Ok(None);
+        };
         let mut loaded = match self.caches.paths.get(&seq) {
             Some(loaded) => loaded,
             None => self.resolve(&step)?,
@@ -91,7 +93,10 @@ impl<S: Store> Loader<'_, S> {
 
     /// A step's record.
     pub fn record(&self, seq: Seq) -> Result<Record> {
-        let bytes = self.store.record(seq)?.ok_or_else(|| LedgerError::corrupt("a step without its record"))?;
+        let bytes = self
+            .store
+            .record(seq)?
+            .ok_or_else(|| LedgerError::corrupt("a step without its record"))?;
         Record::decode(&bytes)
     }
 
@@ -106,7 +111,11 @@ impl<S: Store> Loader<'_, S> {
             tools: self.tools(record.tools)?,
             head: self.head(record.head)?,
             baseline: self.head(record.baseline)?,
-            nodes: record.nodes.iter().map(|digest| self.node(*digest)).collect::<Result<_>>()?,
+            nodes: record
+                .nodes
+                .iter()
+                .map(|digest| self.node(*digest))
+                .collect::<Result<_>>()?,
             items: self.items(&record.table)?,
             model: record.model,
             params: record.params,
@@ -119,7 +128,11 @@ impl<S: Store> Loader<'_, S> {
             marker_ttl: record.marker_ttl,
             superseded_carried: record.superseded_carried,
         };
-        let loaded = Loaded { path: Arc::new(path), scope: Scope(record.scope), depth: record.table.depth() };
+        let loaded = Loaded {
+            path: Arc::new(path),
+            scope: Scope(record.scope),
+            depth: record.table.depth(),
+        };
         self.caches.keep(loaded.clone());
         Ok(loaded)
     }
@@ -131,7 +144,12 @@ impl<S: Store> Loader<'_, S> {
         let mut items = loop {
             match table {
                 Table::Whole(items) => break items,
-                Table::Delta { base, kept, own: items, .. } => {
+                Table::Delta {
+                    base,
+                    kept,
+                    own: items,
+                    ..
+                } => {
                     own.push((kept as usize, items));
                     if let Some(known) = self.caches.paths.get(&base) {
                         break known.path.items.to_vec();
@@ -176,7 +194,9 @@ where
     if let Some(value) = cache.get(&digest) {
         return Ok(value);
     }
-    let bytes = store.blob(digest)?.ok_or_else(|| LedgerError::corrupt("a blob is missing"))?;
+    let bytes = store
+        .blob(digest)?
+        .ok_or_else(|| LedgerError::corrupt("a blob is missing"))?;
     let value: Arc<T> = record::decode(&bytes)?;
     cache.put(digest, value.clone(), bytes.len());
     Ok(value)

@@ -40,7 +40,9 @@ impl Mailbox {
     /// Starts the thread. It ends when the last way to it is dropped.
     pub fn start(db: Db) -> Result<Self> {
         let (sender, letters) = mpsc::channel(WAITING);
-        std::thread::Builder::new().name("ledger".to_owned()).spawn(move || serve(db, letters))?;
+        std::thread::Builder::new()
+            .name("ledger".to_owned())
+            .spawn(move || serve(db, letters))?;
         Ok(Self(sender))
     }
 
@@ -60,8 +62,17 @@ impl Mailbox {
         F: FnOnce(&mut Db) -> Result<T> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        let call = Call { need, work: Some(work), done: None, reply, undo };
-        self.0.send(Letter::Call(Box::new(call))).await.map_err(|_| LedgerError::Closed)?;
+        let call = Call {
+            need,
+            work: Some(work),
+            done: None,
+            reply,
+            undo,
+        };
+        self.0
+            .send(Letter::Call(Box::new(call)))
+            .await
+            .map_err(|_| LedgerError::Closed)?;
         answer.await.unwrap_or(Err(LedgerError::Closed))
     }
 
@@ -95,7 +106,10 @@ fn serve(mut db: Db, mut letters: mpsc::Receiver<Letter>) {
 fn run(db: &mut Db, mut jobs: Vec<Box<dyn Job>>) {
     let need = jobs.iter().map(|job| job.need()).max().unwrap_or(Need::Read);
     let outcome = db.batch(need, |db| jobs.iter_mut().for_each(|job| job.run(db)));
-    let unheard: Vec<Seq> = jobs.into_iter().filter_map(|job| job.reply(outcome.clone())).collect();
+    let unheard: Vec<Seq> = jobs
+        .into_iter()
+        .filter_map(|job| job.reply(outcome.clone()))
+        .collect();
     for seq in unheard {
         // If this fails, too, the step stays tentative, as after a crash.
         let _ = db.settle(seq, Outcome::RolledBack, 0);
@@ -150,7 +164,9 @@ where
     }
 
     fn reply(self: Box<Self>, outcome: Result<()>) -> Option<Seq> {
-        let Self { done, reply, undo, .. } = *self;
+        let Self {
+            done, reply, undo, ..
+        } = *self;
         match reply.send(outcome.and_then(|()| done.unwrap_or(Err(LedgerError::Closed)))) {
             Err(Ok(value)) => undo(value),
             _ => None,

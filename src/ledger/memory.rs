@@ -38,15 +38,15 @@ const VERSION: u8 = 1;
 impl Memory {
     /// The serialised form.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        postcard::to_extend(self, vec![VERSION]).map_err(|_| LedgerError::corrupt("state that cannot be written"))
+        postcard::to_extend(self, vec![VERSION])
+            .map_err(|_| LedgerError::corrupt("state that cannot be written"))
     }
 
     /// Reads the serialised form.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         match bytes.split_first() {
-            Some((&VERSION, rest)) => {
-                postcard::from_bytes(rest).map_err(|_| LedgerError::corrupt("a saved state that cannot be read"))
-            }
+            Some((&VERSION, rest)) => postcard::from_bytes(rest)
+                .map_err(|_| LedgerError::corrupt("a saved state that cannot be read")),
             Some((&version, _)) => Err(LedgerError::Version(version.into())),
             None => Err(LedgerError::Foreign),
         }
@@ -143,8 +143,17 @@ impl Store for Memory {
 
     fn newest(&self, key: Digest, facet: u64, below: Seq) -> Result<Option<(Seq, Seq)>> {
         self.read(1);
-        let row = |lineage| KeyRow { key, facet, lineage, seq: 0 };
-        Ok(self.keys.range(row(0)..row(below)).next_back().map(|found| (found.lineage, found.seq)))
+        let row = |lineage| KeyRow {
+            key,
+            facet,
+            lineage,
+            seq: 0,
+        };
+        Ok(self
+            .keys
+            .range(row(0)..row(below))
+            .next_back()
+            .map(|found| (found.lineage, found.seq)))
     }
 
     fn put_key(&mut self, row: &KeyRow) -> Result<()> {
@@ -197,11 +206,18 @@ impl Store for Memory {
 
     fn oldest(&self, nodes: bool) -> Result<Option<Lineage>> {
         let all = self.lineages.values().filter(|lineage| lineage.nodes == nodes);
-        Ok(all.min_by_key(|lineage| (lineage.used_ms, lineage.lineage)).cloned())
+        Ok(all
+            .min_by_key(|lineage| (lineage.used_ms, lineage.lineage))
+            .cloned())
     }
 
     fn steps(&self, lineage: Seq) -> Result<Vec<Seq>> {
-        Ok(self.steps.values().filter(|step| step.lineage == lineage).map(|step| step.seq).collect())
+        Ok(self
+            .steps
+            .values()
+            .filter(|step| step.lineage == lineage)
+            .map(|step| step.seq)
+            .collect())
     }
 
     fn remove_lineage(&mut self, lineage: Seq) -> Result<()> {
@@ -227,7 +243,10 @@ impl Store for Memory {
     }
 
     fn count(&self) -> Result<(u64, u64)> {
-        Ok((self.lineages.len() as u64, self.lineages.values().map(|lineage| lineage.items).sum()))
+        Ok((
+            self.lineages.len() as u64,
+            self.lineages.values().map(|lineage| lineage.items).sum(),
+        ))
     }
 
     fn bytes(&self) -> Result<u64> {

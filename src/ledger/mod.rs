@@ -107,7 +107,11 @@ impl Ledger {
         let work = async {
             match base {
                 Base::Memory(book) => lock(book).append(scope, sent),
-                Base::Sqlite(mailbox) => mailbox.call_or_undo(need, move |db| db.append(scope, sent), Some).await,
+                Base::Sqlite(mailbox) => {
+                    mailbox
+                        .call_or_undo(need, move |db| db.append(scope, sent), Some)
+                        .await
+                }
             }
         };
         self.scripted(work).await
@@ -116,25 +120,29 @@ impl Ledger {
     /// See [`Book::settle`].
     pub async fn settle(&self, seq: Seq, outcome: Outcome, at_ms: u64) -> Result<()> {
         let base = self.base()?;
-        self.scripted(async { on!(base, Need::Write, |book| book.settle(seq, outcome, at_ms)) }).await
+        self.scripted(async { on!(base, Need::Write, |book| book.settle(seq, outcome, at_ms)) })
+            .await
     }
 
     /// See [`Book::answer`].
     pub async fn answer(&self, seq: Seq, answer: AnswerMark, at_ms: u64) -> Result<()> {
         let base = self.base()?;
-        self.scripted(async { on!(base, Need::Write, |book| book.answer(seq, answer, at_ms)) }).await
+        self.scripted(async { on!(base, Need::Write, |book| book.answer(seq, answer, at_ms)) })
+            .await
     }
 
     /// See [`Book::learn`].
     pub async fn learn(&self, route: &str, learned: Learned) -> Result<()> {
         let (base, route) = (self.base()?, route.to_owned());
-        self.scripted(async { on!(base, Need::Write, |book| book.learn(&route, learned)) }).await
+        self.scripted(async { on!(base, Need::Write, |book| book.learn(&route, learned)) })
+            .await
     }
 
     /// See [`Book::unlearn`].
     pub async fn unlearn(&self, route: &str) -> Result<()> {
         let (base, route) = (self.base()?, route.to_owned());
-        self.scripted(async { on!(base, Need::Write, |book| book.unlearn(&route)) }).await
+        self.scripted(async { on!(base, Need::Write, |book| book.unlearn(&route)) })
+            .await
     }
 
     /// See [`Book::learned`].

@@ -7,14 +7,19 @@ use std::sync::Arc;
 use crate::prefix::keys::Keys;
 use crate::prefix::past::{MAX_PATHS, Path, Seq};
 
-/// The best [`MAX_PATHS`] of `paths`, best first: the exact match, then the deepest; among equals those with this
+/// The best [`MAX_PATHS`] of `paths`, best first: the deepest; among equals those with this
 /// head, then with this session, then the newest. As long as there is room, every lineage keeps its best path.
-pub fn rank(paths: Vec<Arc<Path>>, keys: &Keys, exact: Option<Seq>) -> Vec<Arc<Path>> {
-    let mut ranked: Vec<_> = paths.into_iter().map(|path| (standing(&path, keys, exact), path)).collect();
+pub fn rank(paths: Vec<Arc<Path>>, keys: &Keys) -> Vec<Arc<Path>> {
+    let mut ranked: Vec<_> = paths
+        .into_iter()
+        .map(|path| (standing(&path, keys), path))
+        .collect();
     ranked.sort_by_key(|(standing, _)| Reverse(*standing));
     ranked.dedup_by_key(|(_, path)| path.seq);
     let mut lineages = HashSet::new();
-    let (best, rest): (Vec<_>, Vec<_>) = ranked.into_iter().partition(|(_, path)| lineages.insert(path.lineage));
+    let (best, rest): (Vec<_>, Vec<_>) = ranked
+        .into_iter()
+        .partition(|(_, path)| lineages.insert(path.lineage));
     let mut kept: Vec<_> = best.into_iter().chain(rest).take(MAX_PATHS).collect();
     kept.sort_by_key(|(standing, _)| Reverse(*standing));
     kept.into_iter().map(|(_, path)| path).collect()
@@ -22,11 +27,20 @@ pub fn rank(paths: Vec<Arc<Path>>, keys: &Keys, exact: Option<Seq>) -> Vec<Arc<P
 
 /// How many leading history items of the request stand at the same place in the path.
 pub fn depth(path: &Path, keys: &Keys) -> usize {
-    path.items.iter().zip(&keys.items).take_while(|(mine, theirs)| mine.canonical == **theirs).count()
+    path.items
+        .iter()
+        .zip(&keys.items)
+        .take_while(|(mine, theirs)| mine.canonical == **theirs)
+        .count()
 }
 
 /// Larger is better; the number makes it strict.
-fn standing(path: &Path, keys: &Keys, exact: Option<Seq>) -> (bool, usize, bool, bool, Seq) {
+fn standing(path: &Path, keys: &Keys) -> (usize, bool, bool, Seq) {
     let session = keys.hints.session.is_some() && path.hints.session == keys.hints.session;
-    (exact == Some(path.seq), depth(path, keys), path.head.digest == keys.head, session, path.seq)
+    (
+        depth(path, keys),
+        path.head.digest == keys.head,
+        session,
+        path.seq,
+    )
 }

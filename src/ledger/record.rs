@@ -104,7 +104,9 @@ impl Blobs {
 
     /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &Blob> {
-        [&self.tools, &self.head, &self.baseline].into_iter().chain(&self.nodes)
+        [&self.tools, &self.head, &self.baseline]
+            .into_iter()
+            .chain(&self.nodes)
     }
 }
 
@@ -133,12 +135,15 @@ impl Record {
 
     /// The blobs that it names.
     pub fn blobs(&self) -> impl Iterator<Item = Digest> {
-        [self.tools, self.head, self.baseline].into_iter().chain(self.nodes.iter().copied())
+        [self.tools, self.head, self.baseline]
+            .into_iter()
+            .chain(self.nodes.iter().copied())
     }
 
     /// Its bytes.
     pub fn encode(&self) -> Result<Vec<u8>> {
-        postcard::to_extend(self, vec![VERSION]).map_err(|_| LedgerError::corrupt("a record that cannot be written"))
+        postcard::to_extend(self, vec![VERSION])
+            .map_err(|_| LedgerError::corrupt("a record that cannot be written"))
     }
 
     /// Reads its bytes.
@@ -154,12 +159,19 @@ impl Record {
 impl Table {
     /// The table of `items`: a delta to the base's, unless that is too deep or has little in common with it.
     pub fn new(items: &[Mark], base: Option<(Seq, &[Mark], u8)>) -> Self {
-        let Some((base, theirs, depth)) = base else { return Self::Whole(items.to_vec()) };
+        let Some((base, theirs, depth)) = base else {
+            return Self::Whole(items.to_vec());
+        };
         let kept = common(items, theirs);
         if depth + 1 >= WHOLE_EVERY || kept * 2 < items.len() {
             return Self::Whole(items.to_vec());
         }
-        Self::Delta { base, kept: kept as u32, depth: depth + 1, own: items[kept..].to_vec() }
+        Self::Delta {
+            base,
+            kept: kept as u32,
+            depth: depth + 1,
+            own: items[kept..].to_vec(),
+        }
     }
 
     /// Tables between this one and a whole one.
@@ -185,6 +197,7 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
 }
 
 fn blob<T: Serialize + ?Sized>(value: &T) -> Result<Blob> {
-    let bytes = postcard::to_allocvec(value).map_err(|_| LedgerError::corrupt("a blob that cannot be written"))?;
+    let bytes =
+        postcard::to_allocvec(value).map_err(|_| LedgerError::corrupt("a blob that cannot be written"))?;
     Ok((Digest::of("inkfast blob v1", &bytes), bytes))
 }

@@ -101,7 +101,11 @@ fn check(connection: &Connection) -> Result<()> {
 }
 
 fn is_empty(connection: &Connection) -> Result<bool> {
-    Ok(connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, u32>(0))? == 0)
+    Ok(
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| {
+            row.get::<_, u32>(0)
+        })? == 0,
+    )
 }
 
 fn pragma(connection: &Connection, name: &str) -> Result<u32> {

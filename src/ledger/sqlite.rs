@@ -23,7 +23,11 @@ pub struct Sqlite {
 impl Sqlite {
     /// Opens or creates the file.
     pub fn open(path: &Path) -> Result<Self> {
-        Ok(Self { connection: schema::open(path)?, open: 0, rows: Cell::new(0) })
+        Ok(Self {
+            connection: schema::open(path)?,
+            open: 0,
+            rows: Cell::new(0),
+        })
     }
 
     /// Starts a transaction that only reads: all its reads see one state.
@@ -45,8 +49,9 @@ impl Sqlite {
 
     fn numbers(&self, sql: &str, params: impl Params) -> Result<Vec<Seq>> {
         let mut statement = self.statement(sql)?;
-        let found: Vec<Seq> =
-            statement.query_map(params, |row| number(row, 0))?.collect::<rusqlite::Result<_>>()?;
+        let found: Vec<Seq> = statement
+            .query_map(params, |row| number(row, 0))?
+            .collect::<rusqlite::Result<_>>()?;
         self.rows.set(self.rows.get() + found.len() as u64);
         Ok(found)
     }
@@ -61,7 +66,9 @@ impl Sqlite {
     }
 
     fn pragma(&self, name: &str) -> Result<u64> {
-        Ok(self.connection.pragma_query_value(None, name, |row| number(row, 0))?)
+        Ok(self
+            .connection
+            .pragma_query_value(None, name, |row| number(row, 0))?)
     }
 }
 
@@ -82,20 +89,32 @@ impl Store for Sqlite {
     }
 
     fn commit(&mut self) -> Result<()> {
-        self.connection.execute_batch(if self.open == 1 { "COMMIT" } else { "RELEASE nested" })?;
+        self.connection.execute_batch(if self.open == 1 {
+            "COMMIT"
+        } else {
+            "RELEASE nested"
+        })?;
         self.open -= 1;
         Ok(())
     }
 
     fn rollback(&mut self) {
-        let sql = if self.open == 1 { "ROLLBACK" } else { "ROLLBACK TO nested; RELEASE nested" };
+        let sql = if self.open == 1 {
+            "ROLLBACK"
+        } else {
+            "ROLLBACK TO nested; RELEASE nested"
+        };
         // It fails only where SQLite has taken the transaction back by itself.
         let _ = self.connection.execute_batch(sql);
         self.open = self.open.saturating_sub(1);
     }
 
     fn next(&mut self) -> Result<Seq> {
-        let last = self.one("SELECT seq FROM sqlite_sequence WHERE name = 'steps'", [], |row| number(row, 0))?;
+        let last = self.one(
+            "SELECT seq FROM sqlite_sequence WHERE name = 'steps'",
+            [],
+            |row| number(row, 0),
+        )?;
         Ok(last.unwrap_or(0) + 1)
     }
 
@@ -121,11 +140,18 @@ impl Store for Sqlite {
     }
 
     fn record(&self, seq: Seq) -> Result<Option<Vec<u8>>> {
-        self.one("SELECT record FROM records WHERE seq = ?1", [signed(seq)], |row| row.get(0))
+        self.one(
+            "SELECT record FROM records WHERE seq = ?1",
+            [signed(seq)],
+            |row| row.get(0),
+        )
     }
 
     fn put_record(&mut self, seq: Seq, record: &[u8]) -> Result<()> {
-        self.execute("INSERT INTO records (seq, record) VALUES (?1, ?2)", params![signed(seq), record])
+        self.execute(
+            "INSERT INTO records (seq, record) VALUES (?1, ?2)",
+            params![signed(seq), record],
+        )
     }
 
     fn requested(&self, request: Digest) -> Result<Option<Seq>> {
@@ -141,13 +167,18 @@ impl Store for Sqlite {
     }
 
     fn newest(&self, key: Digest, facet: u64, below: Seq) -> Result<Option<(Seq, Seq)>> {
-        self.one(NEWEST, params![key.0, facet.cast_signed(), signed(below)], |row| {
-            Ok((number(row, 0)?, number(row, 1)?))
-        })
+        self.one(
+            NEWEST,
+            params![key.0, facet.cast_signed(), signed(below)],
+            |row| Ok((number(row, 0)?, number(row, 1)?)),
+        )
     }
 
     fn put_key(&mut self, row: &KeyRow) -> Result<()> {
-        self.execute("INSERT OR IGNORE INTO keys (key, facet, lineage, seq) VALUES (?1, ?2, ?3, ?4)", key_params(row))
+        self.execute(
+            "INSERT OR IGNORE INTO keys (key, facet, lineage, seq) VALUES (?1, ?2, ?3, ?4)",
+            key_params(row),
+        )
     }
 
     fn remove_key(&mut self, row: &KeyRow) -> Result<()> {
@@ -158,11 +189,16 @@ impl Store for Sqlite {
     }
 
     fn blob(&self, digest: Digest) -> Result<Option<Vec<u8>>> {
-        self.one("SELECT bytes FROM blobs WHERE digest = ?1", [digest.0], |row| row.get(0))
+        self.one("SELECT bytes FROM blobs WHERE digest = ?1", [digest.0], |row| {
+            row.get(0)
+        })
     }
 
     fn put_blob(&mut self, digest: Digest, lineage: Seq, bytes: &[u8]) -> Result<()> {
-        self.execute("INSERT OR IGNORE INTO blobs (digest, bytes) VALUES (?1, ?2)", params![digest.0, bytes])?;
+        self.execute(
+            "INSERT OR IGNORE INTO blobs (digest, bytes) VALUES (?1, ?2)",
+            params![digest.0, bytes],
+        )?;
         self.execute(
             "INSERT OR IGNORE INTO uses (digest, lineage) VALUES (?1, ?2)",
             params![digest.0, signed(lineage)],
@@ -170,7 +206,10 @@ impl Store for Sqlite {
     }
 
     fn release_blob(&mut self, digest: Digest, lineage: Seq) -> Result<()> {
-        self.execute("DELETE FROM uses WHERE digest = ?1 AND lineage = ?2", params![digest.0, signed(lineage)])?;
+        self.execute(
+            "DELETE FROM uses WHERE digest = ?1 AND lineage = ?2",
+            params![digest.0, signed(lineage)],
+        )?;
         self.execute(
             "DELETE FROM blobs WHERE digest = ?1 AND NOT EXISTS (SELECT 1 FROM uses WHERE digest = ?1)",
             [digest.0],
@@ -188,7 +227,12 @@ impl Store for Sqlite {
     fn put_lineage(&mut self, row: &Lineage) -> Result<()> {
         self.execute(
             "INSERT OR REPLACE INTO lineages (lineage, used_ms, nodes, items) VALUES (?1, ?2, ?3, ?4)",
-            params![signed(row.lineage), signed(row.used_ms), row.nodes, signed(row.items)],
+            params![
+                signed(row.lineage),
+                signed(row.used_ms),
+                row.nodes,
+                signed(row.items)
+            ],
         )
     }
 
@@ -197,12 +241,18 @@ impl Store for Sqlite {
     }
 
     fn steps(&self, lineage: Seq) -> Result<Vec<Seq>> {
-        self.numbers("SELECT seq FROM steps WHERE lineage = ?1 ORDER BY seq", [signed(lineage)])
+        self.numbers(
+            "SELECT seq FROM steps WHERE lineage = ?1 ORDER BY seq",
+            [signed(lineage)],
+        )
     }
 
     fn remove_lineage(&mut self, lineage: Seq) -> Result<()> {
         let lineage = [signed(lineage)];
-        self.execute("DELETE FROM records WHERE seq IN (SELECT seq FROM steps WHERE lineage = ?1)", lineage)?;
+        self.execute(
+            "DELETE FROM records WHERE seq IN (SELECT seq FROM steps WHERE lineage = ?1)",
+            lineage,
+        )?;
         self.execute("DELETE FROM steps WHERE lineage = ?1", lineage)?;
         self.execute("DELETE FROM lineages WHERE lineage = ?1", lineage)
     }
@@ -212,18 +262,25 @@ impl Store for Sqlite {
     }
 
     fn put_meta(&mut self, name: &str, value: &[u8]) -> Result<()> {
-        self.execute("INSERT OR REPLACE INTO meta (name, value) VALUES (?1, ?2)", params![name, value])
+        self.execute(
+            "INSERT OR REPLACE INTO meta (name, value) VALUES (?1, ?2)",
+            params![name, value],
+        )
     }
 
     fn count(&self) -> Result<(u64, u64)> {
-        let counts = self.one("SELECT count(*), coalesce(sum(items), 0) FROM lineages", [], |row| {
-            Ok((number(row, 0)?, number(row, 1)?))
-        })?;
+        let counts = self.one(
+            "SELECT count(*), coalesce(sum(items), 0) FROM lineages",
+            [],
+            |row| Ok((number(row, 0)?, number(row, 1)?)),
+        )?;
         Ok(counts.unwrap_or_default())
     }
 
     fn bytes(&self) -> Result<u64> {
-        let pages = self.pragma("page_count")?.saturating_sub(self.pragma("freelist_count")?);
+        let pages = self
+            .pragma("page_count")?
+            .saturating_sub(self.pragma("freelist_count")?);
         Ok(pages * self.pragma("page_size")?)
     }
 
@@ -239,7 +296,8 @@ impl Store for Sqlite {
 const STEP: &str = "SELECT seq, lineage, parent, state, carries, carried, answer, at_ms, request
     FROM steps WHERE seq = ?1";
 // Only the columns that change: the others are the same, and an index on them need not be touched.
-const PUT_STEP: &str = "INSERT INTO steps (seq, lineage, parent, state, carries, carried, answer, at_ms, request)
+const PUT_STEP: &str =
+    "INSERT INTO steps (seq, lineage, parent, state, carries, carried, answer, at_ms, request)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (seq) DO UPDATE SET
     state = excluded.state, carried = excluded.carried, answer = excluded.answer, at_ms = excluded.at_ms";
 const REQUESTED: &str = "SELECT seq FROM steps WHERE request = ?1 AND state <> 2 ORDER BY seq DESC LIMIT 1";
@@ -271,7 +329,12 @@ fn read_step(row: &Row<'_>) -> rusqlite::Result<Step> {
 }
 
 fn read_lineage(row: &Row<'_>) -> rusqlite::Result<Lineage> {
-    Ok(Lineage { lineage: number(row, 0)?, used_ms: number(row, 1)?, nodes: row.get(2)?, items: number(row, 3)? })
+    Ok(Lineage {
+        lineage: number(row, 0)?,
+        used_ms: number(row, 1)?,
+        nodes: row.get(2)?,
+        items: number(row, 3)?,
+    })
 }
 
 fn state_number(state: State) -> i64 {
@@ -291,11 +354,19 @@ fn answer_bytes(answer: AnswerMark) -> [u8; 17] {
 fn answer_mark(bytes: [u8; 17]) -> AnswerMark {
     let mut digest = Digest::default();
     digest.0.copy_from_slice(&bytes[..16]);
-    AnswerMark { digest, strong: bytes[16] != 0 }
+    AnswerMark {
+        digest,
+        strong: bytes[16] != 0,
+    }
 }
 
 fn key_params(row: &KeyRow) -> impl Params {
-    (row.key.0, row.facet.cast_signed(), signed(row.lineage), signed(row.seq))
+    (
+        row.key.0,
+        row.facet.cast_signed(),
+        signed(row.lineage),
+        signed(row.seq),
+    )
 }
 
 /// SQLite's integers are signed; numbers and times stay far below the sign.

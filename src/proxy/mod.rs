@@ -3,8 +3,8 @@
 //! `server` takes connections and drains them, `exchange` is the life of one request and names its phases in
 //! order; `target` and `headers` are pure and say where a request goes and what of its head goes along.
 
-pub mod encoding;
 pub mod admin;
+pub mod encoding;
 pub mod exchange;
 pub mod headers;
 pub mod line;

@@ -67,11 +67,7 @@ impl Cache {
         now: Duration,
     ) -> Lookup {
         let plan = plan(prompt, rendered, minimum);
-        let read = plan
-            .looks
-            .iter()
-            .rev()
-            .find(|p| self.is_live(scope, p, now));
+        let read = plan.looks.iter().rev().find(|p| self.is_live(scope, p, now));
         let read = read.copied();
         let reached = read.map_or(0, |p| p.tokens);
         if let Some(place) = &read {
@@ -156,10 +152,7 @@ fn at_markers(prompt: &Prompt, ends: &[End]) -> Plan {
     let looks = ends.iter().zip(looked).filter(|(_, looked)| *looked);
     Plan {
         looks: looks.map(|(end, _)| place(end, Duration::ZERO)).collect(),
-        writes: marked
-            .iter()
-            .map(|&(at, ttl)| place(&ends[at], ttl))
-            .collect(),
+        writes: marked.iter().map(|&(at, ttl)| place(&ends[at], ttl)).collect(),
     }
 }
 
@@ -186,11 +179,7 @@ fn at_steps(tokens: &[u32], ttl: Duration) -> Plan {
         digest = chain(digest, *token);
         if (i + 1) % rules::STEP == 0 {
             let tokens = i + 1;
-            places.push(Place {
-                tokens,
-                digest,
-                ttl,
-            });
+            places.push(Place { tokens, digest, ttl });
         }
     }
     Plan {
@@ -204,10 +193,7 @@ fn at_message_ends(prompt: &Prompt, ends: &[End], ttl: Duration) -> Plan {
         true => Vec::new(),
         false => ends.iter().filter(|e| e.eligible).collect(),
     };
-    let explicit: Vec<Place> = ends
-        .iter()
-        .filter_map(|e| Some(place(e, e.marker?)))
-        .collect();
+    let explicit: Vec<Place> = ends.iter().filter_map(|e| Some(place(e, e.marker?))).collect();
     let recent = implicit.len().saturating_sub(rules::EARLIER_ENDS + 1);
     // The end of the leading operator block stays in reach however long the history is.
     let led = !prompt.head.is_empty();
@@ -219,11 +205,7 @@ fn at_message_ends(prompt: &Prompt, ends: &[End], ttl: Duration) -> Plan {
         .collect();
     looks.extend(&explicit);
     looks.sort_by_key(|p| p.tokens);
-    let mut writes: Vec<Place> = implicit
-        .last()
-        .map(|end| place(end, ttl))
-        .into_iter()
-        .collect();
+    let mut writes: Vec<Place> = implicit.last().map(|end| place(end, ttl)).into_iter().collect();
     let free = rules::MARKERS - writes.len();
     // The implicit one takes a slot; the latest marked parts get the others.
     writes.extend(explicit.iter().rev().take(free));

@@ -19,9 +19,7 @@ impl Endpoint {
         let chat = |format, count_only| Ok(Self::Chat { format, count_only });
         match incoming.method.as_str() {
             "POST" if path.ends_with("/chat/completions") => chat(Format::OpenAiChat, false),
-            "POST" if path.ends_with("/messages/count_tokens") => {
-                chat(Format::AnthropicMessages, true)
-            }
+            "POST" if path.ends_with("/messages/count_tokens") => chat(Format::AnthropicMessages, true),
             "POST" if path.ends_with("/messages") => chat(Format::AnthropicMessages, false),
             "GET" | "HEAD" if path.ends_with("/models") || path == "/" => Ok(Self::Models),
             method => {

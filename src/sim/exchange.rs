@@ -101,8 +101,7 @@ impl State {
             return Ok(json_answer(&models()));
         };
         let body = incoming.plain.as_deref();
-        let body =
-            body.ok_or_else(|| Refusal::new("The request body could not be decompressed"))?;
+        let body = body.ok_or_else(|| Refusal::new("The request body could not be decompressed"))?;
         let prompt = accept(format, body, config)?;
         let rendered = check(&prompt, config)?;
         outcome.operator = Some(prompt.operator());
@@ -236,10 +235,7 @@ fn encoded(
 fn scripted_error(answer: Answer, format: Format) -> Outgoing {
     let message = answer.text.clone().unwrap_or_else(|| "scripted".to_owned());
     let mut outgoing = refused(&Refusal::new(message).with_status(answer.status()), format);
-    outgoing.pieces = answer
-        .body
-        .clone()
-        .map_or(outgoing.pieces, |body| vec![body]);
+    outgoing.pieces = answer.body.clone().map_or(outgoing.pieces, |body| vec![body]);
     outgoing.manner = answer;
     outgoing
 }

@@ -192,12 +192,7 @@ impl Operator {
 
     /// Head and later texts in order, a blank line between them.
     pub fn all(&self) -> String {
-        let texts: Vec<&str> = self
-            .head
-            .iter()
-            .chain(&self.later)
-            .map(String::as_str)
-            .collect();
+        let texts: Vec<&str> = self.head.iter().chain(&self.later).map(String::as_str).collect();
         texts.join("\n\n")
     }
 }

@@ -226,11 +226,7 @@ impl Pen {
                 self.mark(b'i');
                 self.text(input);
             }
-            Kind::ToolResult {
-                id,
-                failed,
-                content,
-            } => {
+            Kind::ToolResult { id, failed, content } => {
                 self.mark(b'r');
                 self.text(id);
                 self.mark(if *failed { b'e' } else { b'o' });

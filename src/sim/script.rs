@@ -49,8 +49,7 @@ impl Answer {
 
     /// One more call.
     pub fn and_call(mut self, id: &str, name: &str, arguments: Value) -> Self {
-        self.tool_calls
-            .push((id.to_owned(), name.to_owned(), arguments));
+        self.tool_calls.push((id.to_owned(), name.to_owned(), arguments));
         self
     }
 
@@ -113,9 +112,7 @@ pub(super) fn default_answer(prompt: &Prompt, rendered: &Rendered, seed: u64) ->
     let (wanted, done) = rounds(&prompt.turns);
     let mut answer = match prompt.tools.get(done % prompt.tools.len().max(1)) {
         Some(tool) if done < wanted => call(prompt, tool, digest),
-        _ if wanted > 0 => {
-            Answer::text(format!("Done after {done} tool rounds ({}).", word(digest)))
-        }
+        _ if wanted > 0 => Answer::text(format!("Done after {done} tool rounds ({}).", word(digest))),
         _ => Answer::text(format!("Understood ({}).", word(digest))),
     };
     if prompt.thinking {

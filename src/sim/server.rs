@@ -119,11 +119,7 @@ async fn connection(socket: TcpStream, shared: Shared) {
 
 type Answered = Response<UnsyncBoxBody<Bytes, io::Error>>;
 
-async fn respond(
-    request: Request<Body>,
-    shared: Shared,
-    heard: Heard,
-) -> Result<Answered, hyper::Error> {
+async fn respond(request: Request<Body>, shared: Shared, heard: Heard) -> Result<Answered, hyper::Error> {
     let arrived = Instant::now();
     let number = next_number(&shared);
     let incoming = receive(request, number, arrived, &heard).await?;
@@ -150,9 +146,7 @@ async fn receive(
 ) -> Result<Incoming, hyper::Error> {
     let (head, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
-    let raw = heard
-        .take_headers()
-        .filter(|_| head.version < Version::HTTP_2);
+    let raw = heard.take_headers().filter(|_| head.version < Version::HTTP_2);
     let parsed = || {
         let text = |v: &HeaderValue| String::from_utf8_lossy(v.as_bytes()).into_owned();
         let pairs = head.headers.iter();
@@ -198,10 +192,7 @@ fn response(outgoing: Outgoing, watch: Watch) -> Answered {
     let mut response = Response::new(BodyExt::boxed_unsync(StreamBody::new(body)));
     *response.status_mut() = StatusCode::from_u16(outgoing.status).unwrap_or(StatusCode::OK);
     let headers = response.headers_mut();
-    headers.insert(
-        CONTENT_TYPE,
-        HeaderValue::from_static(outgoing.content_type),
-    );
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(outgoing.content_type));
     // A real stream has no length; a plain answer has one, also when it is cut short.
     if whole {
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));

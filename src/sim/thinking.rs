@@ -31,12 +31,7 @@ pub(super) fn sign(rendered: &Rendered, text: &str, seed: u64) -> String {
 }
 
 /// Checks every block in turn: bound to another prompt, altered, or not from here.
-pub(super) fn check(
-    sites: &[Site],
-    seed: u64,
-    binds: bool,
-    accept_foreign: bool,
-) -> Result<(), Refusal> {
+pub(super) fn check(sites: &[Site], seed: u64, binds: bool, accept_foreign: bool) -> Result<(), Refusal> {
     for (i, site) in sites.iter().enumerate() {
         let Some(signed) = Signed::parse(&site.signature, seed) else {
             if accept_foreign {
@@ -57,9 +52,7 @@ pub(super) fn check(
 }
 
 fn invalid(path: &str, why: &str) -> Refusal {
-    Refusal::new(format!(
-        "{path}: Invalid `signature` in `thinking` block.{why}"
-    ))
+    Refusal::new(format!("{path}: Invalid `signature` in `thinking` block.{why}"))
 }
 
 fn altered(path: &str) -> Refusal {

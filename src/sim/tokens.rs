@@ -49,8 +49,5 @@ const PADDING: u8 = 0xFE;
 
 fn piece_length(text: &str) -> usize {
     let whole = |at: &usize| text.is_char_boundary(*at);
-    (1..=text.len().min(4))
-        .rev()
-        .find(whole)
-        .unwrap_or(text.len())
+    (1..=text.len().min(4)).rev().find(whole).unwrap_or(text.len())
 }

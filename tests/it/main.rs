@@ -11,7 +11,6 @@ mod config;
 mod dashboards;
 mod encoding;
 mod import_rules;
-mod ledger;
 mod metrics;
 mod observe;
 mod prompt;

@@ -104,17 +104,19 @@ fn envelope(reply: &Reply) -> Value {
 
 fn blocks(reply: &Reply) -> Value {
     let answer = reply.answer;
-    let thinking = answer.thinking.iter().map(
-        |thinking| json!({"type": "thinking", "thinking": thinking, "signature": reply.signature}),
-    );
+    let thinking = answer
+        .thinking
+        .iter()
+        .map(|thinking| json!({"type": "thinking", "thinking": thinking, "signature": reply.signature}));
     let text = answer
         .text
         .iter()
         .filter(|text| !text.is_empty())
         .map(|text| json!({"type": "text", "text": text}));
-    let calls = answer.tool_calls.iter().map(
-        |(id, name, input)| json!({"type": "tool_use", "id": id, "name": name, "input": input}),
-    );
+    let calls = answer
+        .tool_calls
+        .iter()
+        .map(|(id, name, input)| json!({"type": "tool_use", "id": id, "name": name, "input": input}));
     thinking.chain(text).chain(calls).collect()
 }
 

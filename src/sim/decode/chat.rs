@@ -44,8 +44,7 @@ pub(super) fn decode(body: &Json) -> Result<Prompt, Refusal> {
 fn cache(body: &Json, model: &str) -> Result<CacheOptions, Refusal> {
     let options = body.some("prompt_cache_options");
     if options.is_some() && !rules::gpt(model).exact {
-        let message =
-            "Unsupported parameter: 'prompt_cache_options' is not supported with this model.";
+        let message = "Unsupported parameter: 'prompt_cache_options' is not supported with this model.";
         return Err(Refusal::new(message)
             .param("prompt_cache_options")
             .code("unsupported_parameter"));

@@ -22,9 +22,7 @@ pub(super) fn validate(prompt: &Prompt) -> Result<(), Refusal> {
         ));
     }
     if first.role == Role::Assistant {
-        return Err(Refusal::new(
-            "messages: first message must use the \"user\" role",
-        ));
+        return Err(Refusal::new("messages: first message must use the \"user\" role"));
     }
     contents(messages)?;
     system_placement(messages)?;
@@ -63,9 +61,7 @@ fn contents(messages: &[Message]) -> Result<(), Refusal> {
         }
         let empty = |b: &Block| b.kind.text().is_some_and(str::is_empty) && b.marker.is_none();
         if message.blocks.iter().any(empty) {
-            return Err(Refusal::new(
-                "messages: text content blocks must be non-empty",
-            ));
+            return Err(Refusal::new("messages: text content blocks must be non-empty"));
         }
     }
     Ok(())
@@ -122,10 +118,7 @@ fn tool_pairs(messages: &[Message]) -> Result<(), Refusal> {
             .get(i + 1)
             .map(|next| next.blocks.iter().map_while(answered).collect())
             .unwrap_or_default();
-        let missing: Vec<&str> = calls
-            .into_iter()
-            .filter(|id| !leading.contains(id))
-            .collect();
+        let missing: Vec<&str> = calls.into_iter().filter(|id| !leading.contains(id)).collect();
         if !missing.is_empty() {
             return Err(Refusal::new(format!(
                 "{}: `tool_use` ids were found without `tool_result` blocks immediately after: {}. Each `tool_use` \
@@ -171,13 +164,7 @@ fn answered(block: &Block) -> Option<&str> {
 }
 
 fn markers(prompt: &Prompt) -> Result<(), Refusal> {
-    let blocks = || {
-        prompt
-            .head
-            .iter()
-            .chain(&prompt.turns)
-            .flat_map(|m| &m.blocks)
-    };
+    let blocks = || prompt.head.iter().chain(&prompt.turns).flat_map(|m| &m.blocks);
     if let Some(block) = blocks().find(|b| b.marker.is_some() && !b.is_cacheable()) {
         return Err(misplaced_marker(block));
     }
@@ -208,11 +195,7 @@ fn misplaced_marker(block: &Block) -> Refusal {
 
 /// The automatic marker needs no slot of its own where the last block is marked already.
 fn takes_slot(prompt: &Prompt) -> bool {
-    let mut blocks = prompt
-        .turns
-        .iter()
-        .rev()
-        .flat_map(|m| m.blocks.iter().rev());
+    let mut blocks = prompt.turns.iter().rev().flat_map(|m| m.blocks.iter().rev());
     let last = blocks.find(|b| b.is_cacheable());
     prompt.cache.automatic.is_some() && last.is_some_and(|b| b.marker.is_none())
 }

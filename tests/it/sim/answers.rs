@@ -120,13 +120,9 @@ fn chat_stream() {
 #[test]
 fn default_answers_drive_a_tool_loop() {
     let provider = start();
-    let parameters =
-        json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+    let parameters = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
     let tool = |name: &str| json!({"type": "function", "function": {"name": name, "parameters": parameters}});
-    let mut body = chat_body(
-        "gpt-4o",
-        json!([{"role": "user", "content": "work [tools:3]"}]),
-    );
+    let mut body = chat_body("gpt-4o", json!([{"role": "user", "content": "work [tools:3]"}]));
     body["tools"] = json!([tool("read"), tool("write")]);
     let mut called = Vec::new();
     loop {
@@ -203,12 +199,7 @@ fn unknown_paths_are_404_in_the_format_of_the_caller() {
         (reply.status, &reply.json()["error"]["code"]),
         (404, &json!("unknown_url"))
     );
-    let reply = send(
-        &provider,
-        "/v1/other",
-        "anthropic-version: 2023-06-01\r\n",
-        b"{}",
-    );
+    let reply = send(&provider, "/v1/other", "anthropic-version: 2023-06-01\r\n", b"{}");
     assert_eq!(
         (reply.status, &reply.json()["error"]["type"]),
         (404, &json!("not_found_error"))
@@ -221,17 +212,11 @@ fn scripted_errors_headers_and_garbage() {
     let body = user(json!("hi"));
     provider.push(Answer::error(429, "slow down").with_header("retry-after", "7"));
     let reply = messages(&provider, &body);
-    assert_eq!(
-        (reply.status, reply.message()),
-        (429, "slow down".to_owned())
-    );
+    assert_eq!((reply.status, reply.message()), (429, "slow down".to_owned()));
     assert!(reply.head.contains("retry-after: 7"));
     provider.push(Answer::raw(&b"\xff\x00 not json"[..]));
     let reply = messages(&provider, &body);
-    assert_eq!(
-        (reply.status, reply.body),
-        (200, b"\xff\x00 not json".to_vec())
-    );
+    assert_eq!((reply.status, reply.body), (200, b"\xff\x00 not json".to_vec()));
     assert_eq!(provider.recorded()[1].usage, None);
 }
 
@@ -258,9 +243,8 @@ fn a_client_that_leaves_is_noticed() {
     provider.push(Answer::text("never read").after(Duration::from_secs(60)));
     let mut socket = TcpStream::connect(provider.addr()).unwrap();
     let length = body.len();
-    let request = format!(
-        "POST /v1/messages HTTP/1.1\r\nHost: sim\r\nContent-Length: {length}\r\n\r\n{body}"
-    );
+    let request =
+        format!("POST /v1/messages HTTP/1.1\r\nHost: sim\r\nContent-Length: {length}\r\n\r\n{body}");
     socket.write_all(request.as_bytes()).unwrap();
     while provider.recorded().is_empty() {
         std::thread::yield_now();

@@ -34,11 +34,7 @@ fn minimum_differs_by_model_and_can_be_lowered() {
         ("some-other-model", 1024),
     ] {
         assert_eq!(written(&provider, model, minimum - 1), 0, "{model}");
-        assert_eq!(
-            written(&provider, model, minimum),
-            minimum as u64,
-            "{model}"
-        );
+        assert_eq!(written(&provider, model, minimum), minimum as u64, "{model}");
     }
     let low = Provider::start(Config {
         minimum: Some(8),
@@ -213,10 +209,7 @@ fn an_error_writes_nothing() {
     let body = user(json!([marked(&words(1022))]));
     provider.push(Answer::error(529, "Overloaded"));
     let reply = messages(&provider, &body);
-    assert_eq!(
-        (reply.status, reply.message()),
-        (529, "Overloaded".to_owned())
-    );
+    assert_eq!((reply.status, reply.message()), (529, "Overloaded".to_owned()));
     assert_eq!(reply.json()["error"]["type"], "overloaded_error");
     assert_eq!(usage(&provider, &body), (0, 0, 1024, 0));
 }
@@ -277,12 +270,7 @@ fn key_order_in_a_schema_is_rendered() {
         )
     };
     let read = |body: String| {
-        let reply = send(
-            &provider,
-            "/v1/messages",
-            "x-api-key: k\r\n",
-            body.as_bytes(),
-        );
+        let reply = send(&provider, "/v1/messages", "x-api-key: k\r\n", body.as_bytes());
         usage_of(&reply.json()["usage"]).1
     };
     let schema = r#""input_schema": {"a": 1, "b": 2}"#;

@@ -9,10 +9,7 @@ use super::*;
 
 /// One user message of this many tokens in all.
 fn of(tokens: usize) -> Value {
-    chat_body(
-        "gpt-4o",
-        json!([{"role": "user", "content": words(tokens - 2)}]),
-    )
+    chat_body("gpt-4o", json!([{"role": "user", "content": words(tokens - 2)}]))
 }
 
 #[test]
@@ -71,10 +68,7 @@ fn what_the_prefix_consists_of() {
     assert_eq!(cached("tool_choice", json!("none")), 1152);
     assert_eq!(cached("verbosity", json!("low")), 0);
     assert_eq!(
-        cached(
-            "tools",
-            json!([{"type": "function", "function": {"name": "t"}}])
-        ),
+        cached("tools", json!([{"type": "function", "function": {"name": "t"}}])),
         0
     );
     assert_eq!(cached("model", json!("gpt-4.1")), 0);
@@ -189,7 +183,8 @@ fn a_group_of_tool_results_has_one_end() {
     let opening = json!({"role": "user", "content": words(1028)});
     exact_usage(&provider, &chat_body("gpt-5.6", json!([opening])));
     let ids: Vec<String> = (0..21).map(|i| format!("id{i:02}")).collect();
-    let call = |id: &String| json!({"id": id, "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let call =
+        |id: &String| json!({"id": id, "type": "function", "function": {"name": "f", "arguments": "{}"}});
     let calls: Vec<Value> = ids.iter().map(call).collect();
     let mut messages = vec![opening, json!({"role": "assistant", "tool_calls": calls})];
     messages.extend(

@@ -95,12 +95,7 @@ pub fn messages(provider: &Provider, body: &Value) -> Reply {
 
 pub fn messages_as(provider: &Provider, key: &str, body: &Value) -> Reply {
     let headers = format!("x-api-key: {key}\r\nanthropic-version: 2023-06-01\r\n");
-    send(
-        provider,
-        "/v1/messages",
-        &headers,
-        body.to_string().as_bytes(),
-    )
+    send(provider, "/v1/messages", &headers, body.to_string().as_bytes())
 }
 
 /// (prompt_tokens, cached_tokens)
@@ -125,12 +120,7 @@ pub fn usage_of(usage: &Value) -> (u64, u64, u64, u64) {
     let long = number(&written["ephemeral_1h_input_tokens"]);
     assert_eq!(number(&usage["cache_creation_input_tokens"]), short + long);
     let input = number(&usage["input_tokens"]);
-    (
-        input,
-        number(&usage["cache_read_input_tokens"]),
-        short,
-        long,
-    )
+    (input, number(&usage["cache_read_input_tokens"]), short, long)
 }
 
 fn number(value: &Value) -> u64 {

@@ -91,7 +91,8 @@ fn later_system_messages() {
 
 #[test]
 fn a_system_message_of_effort_only_may_stand_anywhere() {
-    let effort = |content: Value| json!({"role": "system", "content": content, "output_config": {"effort": "low"}});
+    let effort =
+        |content: Value| json!({"role": "system", "content": content, "output_config": {"effort": "low"}});
     assert_eq!(of_messages(&[u("x"), effort(json!([])), u("y")]), None);
     assert_refused(
         &[u("x"), effort(json!("text")), u("y")],
@@ -118,12 +119,7 @@ fn later_system_messages_by_model() {
     ] {
         assert_eq!(on(model), None, "{model}");
     }
-    for model in [
-        "claude-opus-4-7",
-        "claude-sonnet-5",
-        "claude-haiku-4-5",
-        "glm-5",
-    ] {
+    for model in ["claude-opus-4-7", "claude-sonnet-5", "claude-haiku-4-5", "glm-5"] {
         let text = on(model).expect(model);
         assert!(
             text.contains("role 'system' is not supported on this model"),
@@ -138,10 +134,7 @@ fn roles_and_contents() {
     assert_eq!(of_messages(&[u("x"), u("y")]), None);
     assert_eq!(of_messages(&[u("x"), a("prefill")]), None);
     assert_refused(&[], "messages: at least one message is required");
-    assert_refused(
-        &[a("x"), u("y")],
-        "first message must use the \"user\" role",
-    );
+    assert_refused(&[a("x"), u("y")], "first message must use the \"user\" role");
     assert_refused(
         &[u("x"), a(""), u("y")],
         "messages.1: all messages must have non-empty content",
@@ -150,10 +143,7 @@ fn roles_and_contents() {
         &[u("x"), json!({"role": "tool", "content": "y"})],
         "messages.1.role: Input should be",
     );
-    assert_refused(
-        &[results(&[block("")])],
-        "text content blocks must be non-empty",
-    );
+    assert_refused(&[results(&[block("")])], "text content blocks must be non-empty");
 }
 
 #[test]
@@ -185,8 +175,7 @@ fn tool_results_come_at_once_and_first() {
     let both = results(&[p.clone(), q.clone(), block("note")]);
     assert_eq!(of_messages(&[u("x"), calls.clone(), both]), None);
 
-    let missing =
-        "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: q.";
+    let missing = "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: q.";
     assert_refused(
         &[u("x"), calls.clone(), results(std::slice::from_ref(&p))],
         missing,
@@ -201,11 +190,7 @@ fn tool_results_come_at_once_and_first() {
         missing,
     );
     assert_refused(
-        &[
-            u("x"),
-            calls.clone(),
-            results(&[p.clone(), block("note"), q]),
-        ],
+        &[u("x"), calls.clone(), results(&[p.clone(), block("note"), q])],
         missing,
     );
     assert_refused(&[u("x"), calls], "immediately after: p, q.");
@@ -223,8 +208,7 @@ fn at_most_four_markers() {
     assert_eq!(refusal(&blocks(5)).unwrap(), text);
 
     let mut spread = blocks(3);
-    spread["tools"] =
-        json!([{"name": "f", "input_schema": {}, "cache_control": {"type": "ephemeral"}}]);
+    spread["tools"] = json!([{"name": "f", "input_schema": {}, "cache_control": {"type": "ephemeral"}}]);
     assert_eq!(refusal(&spread), None);
     spread["system"] = json!([marked("s")]);
     assert_eq!(refusal(&spread).unwrap(), text);
@@ -252,12 +236,8 @@ fn at_most_four_markers() {
 
 #[test]
 fn the_longer_lifetime_comes_first() {
-    let order = |first: &str, second: &str| {
-        refusal(&user(json!([
-            marked_for("x", first),
-            marked_for("y", second)
-        ])))
-    };
+    let order =
+        |first: &str, second: &str| refusal(&user(json!([marked_for("x", first), marked_for("y", second)])));
     assert_eq!(order("1h", "5m"), None);
     assert_eq!(order("1h", "1h"), None);
     let text = order("5m", "1h").unwrap();
@@ -268,8 +248,7 @@ fn the_longer_lifetime_comes_first() {
 #[test]
 fn what_cannot_carry_a_marker() {
     let thinking = |marker: Value| {
-        let block =
-            json!({"type": "thinking", "thinking": "t", "signature": "s", "cache_control": marker});
+        let block = json!({"type": "thinking", "thinking": "t", "signature": "s", "cache_control": marker});
         of_messages(&[
             u("x"),
             json!({"role": "assistant", "content": [block, {"type": "text", "text": "y"}]}),
@@ -289,7 +268,8 @@ fn what_cannot_carry_a_marker() {
 }
 
 fn calls(ids: &[&str]) -> Value {
-    let call = |id: &&str| json!({"id": id, "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let call =
+        |id: &&str| json!({"id": id, "type": "function", "function": {"name": "f", "arguments": "{}"}});
     json!({"role": "assistant", "content": null, "tool_calls": ids.iter().map(call).collect::<Vec<_>>()})
 }
 
@@ -305,8 +285,7 @@ fn chat_refusal(config: Config, messages: &[Value]) -> Option<(u16, Value)> {
 }
 
 fn assert_chat_refused(messages: &[Value], text: &str, param: &str) {
-    let (status, error) =
-        chat_refusal(Config::default(), messages).unwrap_or_else(|| panic!("{text}"));
+    let (status, error) = chat_refusal(Config::default(), messages).unwrap_or_else(|| panic!("{text}"));
     assert_eq!((status, &error["param"]), (400, &json!(param)));
     assert!(error["message"].as_str().unwrap().contains(text), "{error}");
 }
@@ -314,14 +293,7 @@ fn assert_chat_refused(messages: &[Value], text: &str, param: &str) {
 #[test]
 fn chat_tool_groups() {
     let accepted = |messages: &[Value]| assert_eq!(chat_refusal(Config::default(), messages), None);
-    accepted(&[
-        u("x"),
-        calls(&["p", "q"]),
-        tool("q"),
-        tool("p"),
-        s("n"),
-        u("y"),
-    ]);
+    accepted(&[u("x"), calls(&["p", "q"]), tool("q"), tool("p"), s("n"), u("y")]);
     accepted(&[s("h"), s("i"), u("x"), u("y"), s("n"), a("z"), s("m")]);
 
     let missing = "The following tool_call_ids did not have response messages: q";
@@ -384,15 +356,7 @@ fn strict_templates_raise() {
         later_system: LaterSystem::Alternate { status: 400 },
         ..Config::default()
     };
-    assert_eq!(
-        chat_refusal(alternate(), &[s("h"), u("x"), a("y"), u("z")]),
-        None
-    );
+    assert_eq!(chat_refusal(alternate(), &[s("h"), u("x"), a("y"), u("z")]), None);
     let (_, error) = chat_refusal(alternate(), &[s("h"), u("x"), u("y")]).unwrap();
-    assert!(
-        error["message"]
-            .as_str()
-            .unwrap()
-            .contains("must alternate")
-    );
+    assert!(error["message"].as_str().unwrap().contains("must alternate"));
 }

@@ -90,10 +90,7 @@ fn reminders_in_user_text_count_as_operator_text() {
     assert_eq!(seen.head, ["head\nmore"]);
     assert_eq!(seen.later, ["first", "second", "third"]);
     assert_eq!(seen.latest(), "third");
-    assert_eq!(
-        provider.effective_prompt(Format::AnthropicMessages, b"{}"),
-        None
-    );
+    assert_eq!(provider.effective_prompt(Format::AnthropicMessages, b"{}"), None);
 }
 
 #[test]
@@ -116,8 +113,7 @@ fn the_attribution_block_is_prompt_unless_stripped() {
 #[test]
 fn requests_are_recorded_as_received() {
     let provider = start();
-    let body =
-        b"{ \"model\":\"gpt-4o\",\n \"messages\":[{\"role\":\"user\",\"content\":\"\\u00fc\"}] }";
+    let body = b"{ \"model\":\"gpt-4o\",\n \"messages\":[{\"role\":\"user\",\"content\":\"\\u00fc\"}] }";
     let headers = "X-Second: 2\r\nx-first: 1\r\nX-SECOND: 3\r\nsession_id: s\r\n";
     send(
         &provider,
@@ -129,11 +125,7 @@ fn requests_are_recorded_as_received() {
     assert_eq!(record.body.as_ref(), body);
     assert_eq!((record.method.as_str(), record.status), ("POST", 200));
     assert_eq!(record.target, "/base/v1/chat/completions?beta=true&x=%2F");
-    let names: Vec<&str> = record
-        .headers
-        .iter()
-        .map(|(name, _)| name.as_str())
-        .collect();
+    let names: Vec<&str> = record.headers.iter().map(|(name, _)| name.as_str()).collect();
     let wanted = [
         "Host",
         "X-Second",
