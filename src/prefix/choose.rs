@@ -50,6 +50,12 @@ pub fn choose(request: &Request, key: Digest, past: &Past, policy: &Policy) -> O
         .iter()
         .filter_map(|path| candidate(request, path, past, policy))
         .collect();
+    let carried: Vec<bool> = candidates
+        .iter()
+        .map(|twin| is_carried(twin, &candidates, request))
+        .collect();
+    let mut carried = carried.into_iter();
+    candidates.retain(|_| carried.next() == Some(false));
     let best = best(&mut candidates, request);
     let exact = past
         .exact
@@ -110,6 +116,7 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
         return None;
     }
     let answered_next = shared == path.items.len() && answer_at == Some(shared);
+    let answer_at = answer_at.or_else(|| answered_in_place(request, path, shared));
     Some(Candidate {
         path: path.clone(),
         shared,
@@ -117,6 +124,24 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
         head_equal,
         answered_next,
     })
+}
+
+/// Twins that were answered alike are one path: where a deeper one carries the answer on, none is left at it.
+fn is_carried(twin: &Candidate, all: &[Candidate], request: &Request) -> bool {
+    let end = twin.path.items.len();
+    let answered = twin.path.answer.is_some()
+        && request
+            .history
+            .get(end)
+            .is_some_and(|item| item.answer == twin.path.answer);
+    let nodes = |path: &Path| path.nodes.iter().map(|node| node.digest).collect::<Vec<_>>();
+    let extends = |other: &Candidate| {
+        other.path.lineage == twin.path.lineage
+            && other.shared > end
+            && other.path.baseline.digest == twin.path.baseline.digest
+            && nodes(&other.path).starts_with(&nodes(&twin.path))
+    };
+    answered && twin.shared == end && all.iter().any(extends)
 }
 
 /// Only what an upstream accepted is continued. Where that is unknown (the process died), an answer behind the

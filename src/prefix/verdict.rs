@@ -201,6 +201,9 @@ pub fn compare(before: &View<'_>, after: &View<'_>, names: Names, carried_on: bo
             return before.verdict((class, wire_cause), Some(place), None, shared);
         }
     }
+    if class == Class::Compaction {
+        cause = compaction_cause(before, after);
+    }
     if matches!(class, Class::Branch | Class::Truncate) && cause.is_history() {
         cause = Cause::None;
     }
@@ -433,13 +436,18 @@ fn changed_history(before: &View<'_>, after: &View<'_>, class: Class, names: Nam
         return None;
     }
     let cause = match class {
-        Class::Compaction if oldest_gone(old, new) => Cause::HistoryTruncated,
-        Class::Compaction => Cause::HistoryCompacted,
         Class::Insert => Cause::ItemsInserted,
         Class::Reorder => Cause::ItemsReordered,
         _ => Cause::HistoryEdited,
     };
     Some((cause, place(before, first, names), None))
+}
+
+fn compaction_cause(before: &View<'_>, after: &View<'_>) -> Cause {
+    match oldest_gone(&before.history, &after.history) {
+        true => Cause::HistoryTruncated,
+        false => Cause::HistoryCompacted,
+    }
 }
 
 /// Only the oldest items went: what is left of the old history opens the new one.

@@ -7,13 +7,18 @@
     reason = "a test fails by panicking, and its name is its documentation"
 )]
 
+mod captures;
+mod cases;
 mod config;
 mod dashboards;
 mod encoding;
+mod fixtures;
+mod harness;
 mod import_rules;
 mod metrics;
 mod observe;
 mod prompt;
 mod proxy;
+mod sequences;
 mod sim;
 mod support;

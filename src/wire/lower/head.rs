@@ -14,7 +14,7 @@ pub fn restore(request: &Request, frozen: &FrozenHead, edits: &mut Vec<Edit>) {
         && own
             .iter()
             .zip(&frozen.blocks)
-            .all(|(own, frozen)| own.frozen.wire == frozen.wire);
+            .all(|(own, frozen)| own.frozen.bytes_digest == frozen.bytes_digest);
     if same {
         return;
     }
