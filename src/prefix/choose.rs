@@ -183,6 +183,14 @@ fn answer_at(request: &Request, path: &Path) -> Option<usize> {
     })
 }
 
+/// The answer stands where it belongs, behind a last item that the client has tidied since. Says that the
+/// conversation went on; it is no evidence that it is the same one.
+fn answered_in_place(request: &Request, path: &Path, shared: usize) -> Option<usize> {
+    let end = path.items.len();
+    let answer = request.history.get(end)?.answer;
+    (shared + 1 == end && shared > 0 && answer.is_some() && answer == path.answer).then_some(end)
+}
+
 fn evidence(
     request: &Request,
     path: &Path,
