@@ -31,26 +31,29 @@ pub fn rerender(
     let mut anew = Vec::new();
     for (index, node) in nodes.iter().enumerate() {
         let wanted = derive(&effective, &node.entries);
-        if !is_carried(node, policy) {
-            if let Some(spot) = same_anchor(request, node, policy) {
-                let group = Group {
-                    kind: node.kind,
-                    entries: node.entries.clone(),
-                };
-                let (effective, wanted) = (effective.clone(), wanted.clone());
-                anew.push((
-                    index,
-                    NewNode {
-                        spot,
-                        group,
-                        effective,
-                        wanted,
-                        deltas: 0,
-                        head_role: head_role.clone(),
-                    },
-                ));
-            }
-        }
+        let spot = if is_carried(node, policy) {
+            None
+        } else {
+            same_anchor(request, node, policy)
+        };
+        anew.extend(spot.map(|spot| {
+            let group = Group {
+                kind: node.kind,
+                entries: node.entries.clone(),
+            };
+            let (effective, wanted) = (effective.clone(), wanted.clone());
+            (
+                index,
+                NewNode {
+                    spot,
+                    group,
+                    effective,
+                    wanted,
+                    deltas: 0,
+                    head_role: head_role.clone(),
+                },
+            )
+        }));
         effective = wanted;
     }
     anew

@@ -443,13 +443,11 @@ fn interleave(
     let fresh = new.map(|node| Element::node(node.spot.position, Digest::default(), 0));
     let mut out = Vec::with_capacity(nodes.len() + 1);
     let mut waiting = stored.chain(fresh).peekable();
-    let mut count = 0;
-    for item in items {
+    for (count, item) in items.enumerate() {
         while let Some(node) = waiting.next_if(|node| node.index <= count) {
             out.push(node);
         }
         out.push(item);
-        count += 1;
     }
     out.extend(waiting);
     out
