@@ -10,11 +10,13 @@
 mod captures;
 mod cases;
 mod config;
+mod conversations;
 mod dashboards;
 mod encoding;
 mod fixtures;
 mod harness;
 mod import_rules;
+mod invariants;
 mod metrics;
 mod observe;
 mod prompt;
