@@ -64,13 +64,12 @@ pub fn choose(request: &Request, key: Digest, past: &Past, policy: &Policy) -> O
     match (exact, best) {
         (Some(exact), best) => {
             let against = best.filter(|best| best.path.lineage == exact.lineage && best.path.is_committed());
-            let exact_choice = Choice {
+            Some(Choice {
                 path: exact.clone(),
                 shared: matching(request, exact),
                 answer_at: None,
                 against: against.map_or_else(|| exact.clone(), |best| best.path.clone()),
-            };
-            exact.is_committed().then_some(exact_choice)
+            })
         }
         (None, Some(best)) => Some(Choice {
             path: best.path.clone(),

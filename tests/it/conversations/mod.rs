@@ -211,7 +211,8 @@ impl<'s> World<'s> {
             let said = (step.pick % 5 == 0).then(|| format!("And mind part {n}."));
             return agent.history.push(Message::Results(results.collect(), said));
         }
-        let open = !matches!(agent.history.last(), None | Some(Message::Assistant { .. }));
+        let last = agent.history.last();
+        let open = matches!(last, Some(Message::User(_) | Message::Reminded(..) | Message::Results(..)));
         if open && (step.pick % 2 == 0 || matches!(agent.history.last(), Some(Message::Results(..)))) && agent.last.is_some() {
             return self.count("asked again");
         }
@@ -348,6 +349,8 @@ impl<'s> World<'s> {
             bodies.each_ref().map(|body| self.core.send(body, first.hints()))
         };
         self.check(&first, &bodies[0], &turns[0])?;
+        // The second may continue what the first brought.
+        second.follows = second.follows.filter(|_| step.act == Act::TwinsPlanned);
         self.check(&second, &bodies[1], &turns[1])?;
         let [draft_one, draft_two] = drafts;
         (first.last, second.last) = (Some(draft_one), Some(draft_two));
