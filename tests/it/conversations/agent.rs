@@ -71,7 +71,8 @@ impl Prompt {
         match edit {
             Edit::None | Edit::Back => {}
             Edit::Line => {
-                let at = n as usize % self.rules.len();
+                let at = n as usize % self.rules.len().max(1);
+                self.rules.resize(self.rules.len().max(1), 0);
                 self.rules[at] = n;
             }
             Edit::Todo if n % 3 == 0 => drop(self.todo.pop()),

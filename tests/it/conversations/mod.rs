@@ -99,7 +99,9 @@ impl<'s> World<'s> {
             self.count(&format!("{:?}", step.edit));
         }
         self.count(&format!("{:?}", step.act));
-        match step.act {
+        // A sub-agent's own sub-agent would have nearly its head: no proxy could tell it from an edit.
+        let nested = step.act == Act::SubAgent && agent.tools == ["search"];
+        match if nested { Act::Next } else { step.act } {
             Act::Retry => return self.retry(index, step),
             Act::TwinsPlanned | Act::TwinsSent => return self.twins(index, step),
             Act::SubAgent | Act::Title | Act::NewUser | Act::NewChat => {

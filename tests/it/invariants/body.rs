@@ -34,7 +34,10 @@ pub struct Item {
     pub role: String,
     pub kind: Kind,
     pub opens: bool,
+    /// What its message says: how the world names answers.
     pub texts: String,
+    /// It holds a node inside its text.
+    pub holds: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -129,6 +132,7 @@ impl Body {
                 },
                 opens: true,
                 texts: said(&tree),
+                holds: false,
                 role,
             });
         }
@@ -182,6 +186,7 @@ impl Body {
             },
             opens,
             texts: turn.to_owned(),
+            holds: false,
         });
     }
 
@@ -202,6 +207,7 @@ impl Body {
                 let Some(at) = left.iter().position(|other| std::ptr::eq(*other, *node)) else { continue };
                 if let Some(bare) = without(&item.raw, node) {
                     item.raw = bare;
+                    item.holds = true;
                     left.remove(at);
                     match node.slot {
                         Slot::Lead => out.push(Element::Node(sent(node, count))),

@@ -432,6 +432,9 @@ fn front(elements: &[Element], shared: usize) -> usize {
 
 fn same_element(old: &Element, new: &Element, anew: bool) -> bool {
     match (old, new) {
+        (Element::Item(old), Element::Item(new)) if old.holds && new.holds => {
+            unmarked(&old.raw) == unmarked(&new.raw)
+        }
         (Element::Item(old), Element::Item(new)) => old.canonical == new.canonical,
         (Element::Node(old), Element::Node(new)) if anew => old.meaning == new.meaning,
         (Element::Node(old), Element::Node(new)) => old.bytes == new.bytes && old.slot == new.slot,
