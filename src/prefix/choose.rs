@@ -143,16 +143,21 @@ fn is_carried(twin: &Candidate, all: &[Candidate], request: &Request) -> bool {
     answered && twin.shared == end && all.iter().any(extends)
 }
 
-/// Where the next client item is the answer that one twin got, the others are not what is continued.
+/// A path that was answered otherwise than the conversation went on is not what is continued, where another one is
+/// known that was answered so or goes on behind it.
 fn is_other(twin: &Candidate, all: &[Candidate], request: &Request) -> bool {
-    let ends_there = |other: &Candidate| other.shared == twin.shared && other.path.items.len() == twin.shared;
-    let answer = request.history.get(twin.shared).and_then(|item| item.answer);
-    answer.is_some()
-        && ends_there(twin)
-        && twin.path.answer != answer
-        && all
-            .iter()
-            .any(|other| ends_there(other) && other.path.answer == answer)
+    let end = twin.path.items.len();
+    let next = request.history.get(end).and_then(|item| item.answer);
+    let answered_so = |other: &Candidate| {
+        other.shared == end && other.path.items.len() == end && other.path.answer == next
+    };
+    let goes_on = |other: &Candidate| {
+        twin.path.answer.is_some() && other.shared > end && other.path.lineage == twin.path.lineage
+    };
+    twin.shared == end
+        && next.is_some()
+        && twin.path.answer != next
+        && all.iter().any(|other| answered_so(other) || goes_on(other))
 }
 
 /// Only what an upstream accepted is continued. Where that is unknown (the process died), an answer behind the
@@ -292,11 +297,15 @@ fn same_tools(request: &Request, path: &Path) -> bool {
 fn best<'c>(candidates: &'c mut [Candidate], request: &Request) -> Option<&'c Candidate> {
     let deepest = candidates.iter().map(|candidate| candidate.shared).max()?;
     let order = |candidate: &Candidate| {
-        let near = turns(request, candidate.shared, deepest) <= 1;
+        let end = candidate.path.items.len();
+        let ends = candidate.shared == end || candidate.answer_at == Some(end);
+        let near = candidate.shared == deepest || ends && turns(request, candidate.shared, deepest) <= 1;
+        // A path that goes on otherwise is a branch: its head says less than the answer that comes next.
         (
             near,
-            candidate.head_equal,
+            candidate.head_equal && ends,
             candidate.answered_next,
+            candidate.head_equal,
             candidate.shared,
         )
     };

@@ -67,7 +67,7 @@ impl<'s> World<'s> {
         if on_disk {
             core = core.on_disk();
         }
-        let checker = Checker::new(format, host == "api.anthropic.com");
+        let checker = Checker::new(format, host == "api.anthropic.com", script.loopback);
         let mut world = Self {
             script,
             core,

@@ -33,6 +33,7 @@ pub struct Told {
 pub struct Checker {
     format: Format,
     strips: bool,
+    loopback: bool,
     sent: HashMap<Seq, Sent>,
     heads: HashMap<usize, Vec<String>>,
     bodies: HashMap<(Bytes, String), Seq>,
@@ -69,10 +70,11 @@ fn broken<T>(invariant: u8, what: impl Into<String>) -> Result<T, Violation> {
 }
 
 impl Checker {
-    pub fn new(format: Format, strips: bool) -> Self {
+    pub fn new(format: Format, strips: bool, loopback: bool) -> Self {
         Self {
             format,
             strips,
+            loopback,
             sent: HashMap::new(),
             heads: HashMap::new(),
             bodies: HashMap::new(),
@@ -130,8 +132,9 @@ impl Checker {
         lost(&case)?;
         self.seen_before(&case, body)?;
         self.pairs(&case)?;
-        self.strangers(&case)?;
+        let merged = self.strangers(&case)?;
         self.bodies.insert((body.clone(), format!("{:?}", told.hints)), turn.seq);
+        self.heads.entry(told.conversation).or_default().extend(merged);
         let folded = !turn.plan.keeps_prefix() && turn.plan.parent.is_some();
         let sent = Sent {
             conversation: told.conversation,
@@ -318,19 +321,26 @@ impl Checker {
     }
 
     /// 11: every head in force that the body tells was this conversation's own.
-    fn strangers(&self, case: &Case<'_>) -> Check {
+    /// Gives heads that it has taken over from a conversation that it was taken for.
+    fn strangers(&self, case: &Case<'_>) -> Result<Vec<String>, Violation> {
         let own = &self.heads[&case.told.conversation];
+        // Where the answer was not seen, one person's own conversations under alike heads may be taken for one
+        // (design.md section 4, evidence c).
+        let unseen = |parent: &Sent| self.loopback && parent.answer.is_none();
+        let merged = self.parent(case).filter(|parent| unseen(parent)).map(|parent| parent.conversation);
+        let merged = merged.map_or(&[][..], |conversation| self.heads[&conversation].as_slice());
         let mut effective = case.out.head_texts();
         for (index, node) in std::iter::once(None).chain(case.nodes.iter().map(Some)).enumerate() {
             if let Some(node) = node {
                 effective = prompt::derive(&effective, &node.entries);
             }
             let text = prompt::joined(&normal(&effective));
-            if !own.contains(&text) {
-                return broken(11, format!("layer {index} is a stranger's: {text}\nparent {:?}", case.turn.plan.parent.as_ref().map(|parent| parent.seq)));
+            if !own.contains(&text) && !merged.contains(&text) {
+                let parent = case.turn.plan.parent.as_ref().map(|parent| parent.seq);
+                return broken(11, format!("layer {index} is a stranger's: {text}\nparent {parent:?}"));
             }
         }
-        Ok(())
+        Ok(merged.to_vec())
     }
 }
 
