@@ -52,7 +52,7 @@ pub fn choose(request: &Request, key: Digest, past: &Past, policy: &Policy) -> O
         .collect();
     let carried: Vec<bool> = candidates
         .iter()
-        .map(|twin| is_carried(twin, &candidates, request) || is_other(twin, &candidates, request))
+        .map(|twin| is_carried(twin, &candidates, request) || is_other(twin, past, request))
         .collect();
     let mut carried = carried.into_iter();
     candidates.retain(|_| carried.next() == Some(false));
@@ -145,19 +145,18 @@ fn is_carried(twin: &Candidate, all: &[Candidate], request: &Request) -> bool {
 
 /// A path that was answered otherwise than the conversation went on is not what is continued, where another one is
 /// known that was answered so or goes on behind it.
-fn is_other(twin: &Candidate, all: &[Candidate], request: &Request) -> bool {
+fn is_other(twin: &Candidate, past: &Past, request: &Request) -> bool {
     let end = twin.path.items.len();
     let next = request.history.get(end).and_then(|item| item.answer);
-    let answered_so = |other: &Candidate| {
-        other.shared == end && other.path.items.len() == end && other.path.answer == next
-    };
-    let goes_on = |other: &Candidate| {
-        twin.path.answer.is_some() && other.shared > end && other.path.lineage == twin.path.lineage
-    };
+    let answered_so = |other: &Path| other.items.len() == end && other.answer == next;
+    let goes_on = |other: &Path| twin.path.answer.is_some() && other.items.len() > end;
     twin.shared == end
         && next.is_some()
         && twin.path.answer != next
-        && all.iter().any(|other| answered_so(other) || goes_on(other))
+        && past.paths.iter().any(|other| {
+            let wanted = if goes_on(other) { end + 1 } else { end };
+            (answered_so(other) || goes_on(other)) && matching(request, other) >= wanted
+        })
 }
 
 /// Only what an upstream accepted is continued. Where that is unknown (the process died), an answer behind the
