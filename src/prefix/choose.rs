@@ -125,14 +125,14 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
     })
 }
 
-/// Twins that were answered alike are one path: where a deeper one carries the answer on, none is left at it.
+/// Twins that were answered alike, or may have been, are one path: where a deeper one carries the answer on, none is
+/// left at it.
 fn is_carried(twin: &Candidate, all: &[Candidate], request: &Request) -> bool {
     let end = twin.path.items.len();
-    let answered = twin.path.answer.is_some()
-        && request
-            .history
-            .get(end)
-            .is_some_and(|item| item.answer == twin.path.answer);
+    let answered = request.history.get(end).is_some_and(|item| {
+        item.mark.role == Role::Assistant
+            && (twin.path.answer.is_none() || item.answer == twin.path.answer)
+    });
     let nodes = |path: &Path| path.nodes.iter().map(|node| node.digest).collect::<Vec<_>>();
     let extends = |other: &Candidate| {
         other.path.lineage == twin.path.lineage
