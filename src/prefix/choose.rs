@@ -133,8 +133,7 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
 fn is_carried(twin: &Candidate, all: &[Candidate], request: &Request) -> bool {
     let end = twin.path.items.len();
     let answered = request.history.get(end).is_some_and(|item| {
-        item.mark.role == Role::Assistant
-            && (twin.path.answer.is_none() || item.answer == twin.path.answer)
+        item.mark.role == Role::Assistant && (twin.path.answer.is_none() || item.answer == twin.path.answer)
     });
     let nodes = |path: &Path| path.nodes.iter().map(|node| node.digest).collect::<Vec<_>>();
     let extends = |other: &Candidate| {
@@ -305,7 +304,8 @@ fn best<'c>(candidates: &'c mut [Candidate], request: &Request) -> Option<&'c Ca
     let order = |candidate: &Candidate| {
         let end = candidate.path.items.len();
         let ends = candidate.shared == end || candidate.answer_at == Some(end);
-        let one_turn = !passed && ends && turns(request, candidate.shared, deepest) <= 1;
+        let one_turn =
+            !passed && ends && candidate.head_equal && turns(request, candidate.shared, deepest) <= 1;
         let near = candidate.shared == deepest || one_turn;
         // A path that goes on otherwise, without proof that it is this conversation: its head may be so by chance, and
         // says less than the answer that comes next.

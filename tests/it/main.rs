@@ -21,6 +21,7 @@ mod metrics;
 mod observe;
 mod prompt;
 mod proxy;
+mod regression;
 mod sequences;
 mod sim;
 mod support;
