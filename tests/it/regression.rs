@@ -552,3 +552,19 @@ fn equal_greetings_do_not_lead_to_a_stranger_on_a_branch() {
         assert!(!String::from_utf8_lossy(&turn.out).contains("Bob"), "{word}");
     }
 }
+
+#[test]
+fn equal_short_answers_are_no_evidence_of_a_strangers_conversation() {
+    let own = |name: &str, word: &str| format!("{} You work for {name}.", head(word));
+    for loopback in [true, false] {
+        let mut core = openai();
+        core.loopback = loopback;
+        let opener = [user("Hello!"), said("OK."), user("Do it.")];
+        ask(&mut core, &chat(&[own("Ann", "one")], &opener[..1]), "OK.");
+        ask(&mut core, &chat(&[own("Bob", "one")], &opener[..1]), "OK.");
+        ask(&mut core, &chat(&[own("Bob", "one")], &opener), "Done.");
+        let other = [user("Hello!"), said("OK."), user("Do that.")];
+        let body = chat(&[own("Ann", "two")], &other);
+        assert_eq!(ask(&mut core, &body, "Done.").out, body);
+    }
+}
