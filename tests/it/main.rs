@@ -15,5 +15,6 @@ mod metrics;
 mod observe;
 mod prompt;
 mod proxy;
+mod rewrite;
 mod sim;
 mod support;
