@@ -16,6 +16,7 @@ mod fixtures;
 mod harness;
 mod import_rules;
 mod metrics;
+mod model_switch;
 mod observe;
 mod prompt;
 mod proxy;
