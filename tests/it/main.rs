@@ -7,8 +7,10 @@
     reason = "a test fails by panicking, and its name is its documentation"
 )]
 
+mod binary;
 mod captures;
 mod cases;
+mod clients;
 mod config;
 mod dashboards;
 mod encoding;
