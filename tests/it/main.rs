@@ -17,6 +17,7 @@ mod encoding;
 mod fixtures;
 mod harness;
 mod import_rules;
+mod kill;
 mod metrics;
 mod model_switch;
 mod observe;
