@@ -23,6 +23,7 @@ mod model_switch;
 mod observe;
 mod prompt;
 mod proxy;
+mod replay;
 mod rewrite;
 mod sequences;
 mod sim;
