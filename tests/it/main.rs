@@ -18,6 +18,7 @@ mod fixtures;
 mod harness;
 mod import_rules;
 mod kill;
+mod ledger;
 mod metrics;
 mod model_switch;
 mod observe;
