@@ -9,6 +9,7 @@
 
 mod config;
 mod dashboards;
+mod demo;
 mod encoding;
 mod import_rules;
 mod metrics;

@@ -1,0 +1,176 @@
+//! The printed table: a row a turn, both ways side by side, and what it comes to.
+
+use super::tally::{Tokens, is_good};
+use crate::sim::Format;
+
+/// What one way shows in a row.
+pub struct Cell {
+    /// Tokens of the request.
+    pub tokens: Tokens,
+    /// The cause of a break, or what else the request is.
+    pub verdict: String,
+    /// Requests refused because of bound thinking.
+    pub refused: usize,
+}
+
+/// The rows so far, summed up.
+pub struct Table {
+    format: Format,
+    straight: Sum,
+    through: Sum,
+    nodes: usize,
+}
+
+#[derive(Default)]
+struct Sum {
+    tokens: Tokens,
+    refused: usize,
+}
+
+/// How the numbers are counted, for under the tables.
+pub const LEGEND: &str = "\
+input     tokens of the whole prompt, as the provider counts them; through Inkfast with the added nodes
+cached    of these, read from its cache
+possible  tokens of the request that this one continues on its branch, as far as the provider's rules let them be read
+          (OpenAI: in steps of 128 from 1024 on; Anthropic: from 512 on): every byte of it cached, if none is rewritten
+hit       cached of possible; where an abandoned branch left more in the cache than possible, the rest does not count
+break     straight: what the agent did to its prefix; through: what left, against what left before
+400       the provider refused thinking that is bound to another prefix; the agent dropped all of it and tried again
+nodes     messages that Inkfast added to tell an edit of the system prompt
+";
+
+impl Table {
+    /// An empty table.
+    pub fn new(format: Format) -> Self {
+        Self {
+            format,
+            straight: Sum::default(),
+            through: Sum::default(),
+            nodes: 0,
+        }
+    }
+
+    /// Title and column names.
+    pub fn header(&self, model: &str) -> String {
+        let numbers = format!("{:>7} {:>7} {:>8} {:>4}", "input", "cached", "possible", "hit");
+        format!(
+            "\n{}, {model}\n\n{:<36}{:<60}{}\n{:>3} {:<31} {numbers}  {:<30} {numbers}  {:<16} {:>5}\n",
+            name(self.format),
+            "",
+            "straight",
+            "through Inkfast",
+            "",
+            "request",
+            "break",
+            "break",
+            "nodes"
+        )
+    }
+
+    /// Adds a turn and returns its row.
+    pub fn row(
+        &mut self,
+        number: usize,
+        what: &str,
+        straight: &Cell,
+        through: &Cell,
+        nodes: usize,
+    ) -> String {
+        self.straight.add(straight);
+        self.through.add(through);
+        self.nodes += nodes;
+        let nodes = if nodes == 0 {
+            String::new()
+        } else {
+            nodes.to_string()
+        };
+        format!(
+            "{number:>3} {what:<31} {}  {:<30} {}  {:<16} {nodes:>5}\n",
+            numbers(&straight.tokens),
+            straight.remark(),
+            numbers(&through.tokens),
+            through.remark(),
+        )
+    }
+
+    /// The row of sums, and the lines that say what it comes to.
+    pub fn totals(&self) -> String {
+        let (straight, through) = (&self.straight, &self.through);
+        format!(
+            "    {:<31} {}  {:<30} {}  {:<16} {:>5}\n\n{}",
+            "all",
+            numbers(&straight.tokens),
+            refusals(straight.refused),
+            numbers(&through.tokens),
+            refusals(through.refused),
+            self.nodes,
+            self.summary()
+        )
+    }
+
+    /// Whether Inkfast did its job.
+    pub fn is_good(&self) -> bool {
+        is_good(&self.straight.tokens, &self.through.tokens)
+    }
+
+    fn summary(&self) -> String {
+        let of = |tokens: &Tokens| match tokens.ratio() {
+            Some(ratio) => format!("cached {ratio:.3} of possible {} tokens", tokens.possible),
+            None => "nothing could be cached yet".to_owned(),
+        };
+        let (straight, through) = (&self.straight.tokens, &self.through.tokens);
+        let verdict = match self.is_good() {
+            true => String::new(),
+            false => format!(
+                "{}: FAILED: through Inkfast at least 0.95, and straight under half of it\n",
+                name(self.format)
+            ),
+        };
+        format!(
+            "{}: in-history: {}; straight: {}\n{verdict}",
+            name(self.format),
+            of(through),
+            of(straight)
+        )
+    }
+}
+
+impl Sum {
+    fn add(&mut self, cell: &Cell) {
+        self.tokens += cell.tokens;
+        self.refused += cell.refused;
+    }
+}
+
+impl Cell {
+    fn remark(&self) -> String {
+        match self.refused {
+            0 => self.verdict.clone(),
+            _ => format!("{}, 400 thinking", self.verdict),
+        }
+    }
+}
+
+fn refusals(refused: usize) -> String {
+    match refused {
+        0 => String::new(),
+        _ => format!("{refused} times 400 thinking"),
+    }
+}
+
+fn numbers(tokens: &Tokens) -> String {
+    let ratio = tokens
+        .ratio()
+        .map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"));
+    format!(
+        "{:>7} {:>7} {:>8} {ratio:>4}",
+        tokens.input, tokens.cached, tokens.possible
+    )
+}
+
+fn name(format: Format) -> &'static str {
+    match format {
+        Format::OpenAiChat => "openai_chat",
+        Format::AnthropicMessages => "anthropic_messages",
+    }
+}
