@@ -50,6 +50,12 @@ pub fn choose(request: &Request, key: Digest, past: &Past, policy: &Policy) -> O
         .iter()
         .filter_map(|path| candidate(request, path, past, policy))
         .collect();
+    let carried: Vec<bool> = candidates
+        .iter()
+        .map(|twin| is_carried(twin, &candidates, request))
+        .collect();
+    let mut carried = carried.into_iter();
+    candidates.retain(|_| carried.next() == Some(false));
     let best = best(&mut candidates, request);
     let exact = past
         .exact
@@ -99,7 +105,9 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
         return None;
     }
     let alike = || alike(request, path);
-    let needs_evidence = !head_equal || shared == 0;
+    // A frozen head that is not the request's own must be this conversation's: equal prompts do not show that.
+    let other_baseline = path.baseline.prompt != request.head.prompt;
+    let needs_evidence = !head_equal || shared == 0 || other_baseline;
     let bypass = policy.mutant == Some(Mutant::AskNoEvidence) && shared > 0;
     if needs_evidence && evidence == Evidence::None && !bypass {
         return None;
@@ -110,6 +118,7 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
         return None;
     }
     let answered_next = shared == path.items.len() && answer_at == Some(shared);
+    let answer_at = answer_at.or_else(|| answered_in_place(request, path, shared));
     Some(Candidate {
         path: path.clone(),
         shared,
@@ -117,6 +126,24 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
         head_equal,
         answered_next,
     })
+}
+
+/// Twins that were answered alike are one path: where a deeper one carries the answer on, none is left at it.
+fn is_carried(twin: &Candidate, all: &[Candidate], request: &Request) -> bool {
+    let end = twin.path.items.len();
+    let answered = twin.path.answer.is_some()
+        && request
+            .history
+            .get(end)
+            .is_some_and(|item| item.answer == twin.path.answer);
+    let nodes = |path: &Path| path.nodes.iter().map(|node| node.digest).collect::<Vec<_>>();
+    let extends = |other: &Candidate| {
+        other.path.lineage == twin.path.lineage
+            && other.shared > end
+            && other.path.baseline.digest == twin.path.baseline.digest
+            && nodes(&other.path).starts_with(&nodes(&twin.path))
+    };
+    answered && twin.shared == end && all.iter().any(extends)
 }
 
 /// Only what an upstream accepted is continued. Where that is unknown (the process died), an answer behind the
@@ -156,6 +183,14 @@ fn answer_at(request: &Request, path: &Path) -> Option<usize> {
         };
         answered.mark.canonical == last.canonical || wanted.strong || alike()
     })
+}
+
+/// The answer stands where it belongs, behind a last item that the client has tidied since. Says that the
+/// conversation went on; it is no evidence that it is the same one.
+fn answered_in_place(request: &Request, path: &Path, shared: usize) -> Option<usize> {
+    let end = path.items.len();
+    let answer = request.history.get(end)?.answer;
+    (shared + 1 == end && shared > 0 && answer.is_some() && answer == path.answer).then_some(end)
 }
 
 fn evidence(

@@ -3,7 +3,7 @@
 //! A second look from the other side: the decision planned with digests of the ledger, the guard hashes the bytes that
 //! are in the rope. It parses nothing.
 
-use super::digest::{Digest, Wire};
+use super::digest::Digest;
 use super::edit::{Edits, Rope};
 use super::item::{FrozenHead, Request};
 use super::past::{Node, Path};
@@ -56,7 +56,7 @@ fn head(departure: &Departure<'_>) -> Result<(), Violation> {
         .head
         .blocks
         .iter()
-        .all(|block| Wire(Digest::of("inkfast head wire v1", &block.bytes)) == block.wire);
+        .all(|block| Digest::of("inkfast head bytes v1", &block.bytes) == block.bytes_digest);
     if sound { Ok(()) } else { Err(Violation::Head) }
 }
 

@@ -166,7 +166,9 @@ pub struct FrozenBlock {
     pub string: Option<Range<u32>>,
     /// Decoded texts; none where something in it is no text.
     pub texts: Option<Vec<String>>,
-    /// Digest of `bytes`.
+    /// Digest of `bytes`: what the guard checks.
+    pub bytes_digest: Digest,
+    /// Digest of `bytes` with a content that is one bare text block as its string: what the verdicts compare.
     pub wire: Wire,
     /// Digest of the normal form.
     pub canonical: Canonical,

@@ -107,7 +107,7 @@ impl Envelope {
     }
 
     /// The wire form: the bytes without markers, a content that is one bare text block as its string.
-    fn wire_pieces<'s>(&self, src: &'s [u8]) -> Vec<&'s [u8]> {
+    pub fn wire_pieces<'s>(&self, src: &'s [u8]) -> Vec<&'s [u8]> {
         if let Some((array, text)) = self.sole_text(src) {
             let head = pieces(src, self.range.start..array.start, &self.cuts);
             let tail = pieces(src, array.end..self.range.end, &self.cuts);

@@ -29,6 +29,7 @@ pub fn block(src: &Bytes, envelope: &Envelope, cursor: &Cursor<'_>) -> HeadBlock
                 string: None,
                 marker: true,
                 role: "",
+                wire: None,
             },
         ),
     }
@@ -54,6 +55,7 @@ pub fn string(src: &Bytes, token: std::ops::Range<usize>) -> HeadBlock {
                 string,
                 marker: true,
                 role: "",
+                wire: None,
             },
         ),
     }
@@ -62,75 +64,54 @@ pub fn string(src: &Bytes, token: std::ops::Range<usize>) -> HeadBlock {
 /// A leading message: its role is kept in the bytes but is no part of its digests, since a role alone is no change.
 pub fn message(src: &Bytes, envelope: &Envelope, cursor: &Cursor<'_>, role: &str) -> HeadBlock {
     let bytes = envelope::pieces(src, envelope.range.clone(), &envelope.cuts).concat();
+    let wire = envelope.wire_pieces(src).concat();
     let mut normal = Vec::new();
-    let readable = envelope
-        .get(cursor, b"content")
-        .is_some_and(|content| canonical::write_content(src, content, &mut normal).is_ok());
-    if !readable {
+    let content = envelope.get(cursor, b"content");
+    if content.is_none_or(|content| canonical::write_content(src, content, &mut normal).is_err()) {
         normal.clone_from(&bytes);
     }
-    let texts = match &envelope.content {
-        Content::Text(token) => canonical::decode_string(&src[token.clone()]).map(|text| vec![text]),
-        Content::Blocks(_, blocks) => blocks
+    // Offsets in the cut bytes.
+    let offset = |at: usize| {
+        let cut: usize = envelope
+            .cuts
             .iter()
-            .map(|block| {
-                (block.word(cursor, b"type") == Some("text")).then(|| block.text(cursor, b"text"))?
-            })
-            .collect(),
-        Content::Other => None,
+            .filter(|cut| cut.end <= at)
+            .map(ExactSizeIterator::len)
+            .sum();
+        (at - envelope.range.start - cut) as u32
     };
-    let place = match &envelope.content {
-        // Offsets in the cut bytes: nothing is cut in front of a bare string but markers of the message itself.
-        Content::Text(token) => {
-            let cut: usize = envelope
-                .cuts
-                .iter()
-                .filter(|cut| cut.end <= token.start)
-                .map(ExactSizeIterator::len)
-                .sum();
-            let start = (token.start - envelope.range.start - cut) as u32;
-            Place {
-                string: Some(start..start + token.len() as u32),
-                marker: false,
-                role,
-            }
-        }
-        Content::Blocks(_, blocks) => {
-            let last = blocks
-                .last()
-                .map_or(envelope.range.start, |block| block.range.end - 1);
-            let cut: usize = envelope
-                .cuts
-                .iter()
-                .filter(|cut| cut.end <= last)
-                .map(ExactSizeIterator::len)
-                .sum();
-            let at = (last - envelope.range.start - cut) as u32;
-            let mut block = frozen(
-                bytes,
-                &normal,
-                texts,
-                Place {
-                    string: None,
-                    marker: false,
-                    role,
-                },
-            );
-            block.marker_at = Some(at);
-            return HeadBlock {
-                range: envelope.range.clone(),
-                frozen: block,
-            };
-        }
-        Content::Other => Place {
-            string: None,
+    let string = match &envelope.content {
+        Content::Text(token) => Some(offset(token.start)..offset(token.start) + token.len() as u32),
+        _ => None,
+    };
+    let mut block = frozen(
+        bytes,
+        &normal,
+        message_texts(src, envelope, cursor),
+        Place {
+            string,
             marker: false,
             role,
+            wire: Some(&wire),
         },
-    };
+    );
+    if let Content::Blocks(_, blocks) = &envelope.content {
+        block.marker_at = blocks.last().map(|last| offset(last.range.end - 1));
+    }
     HeadBlock {
         range: envelope.range.clone(),
-        frozen: frozen(bytes, &normal, texts, place),
+        frozen: block,
+    }
+}
+
+fn message_texts(src: &Bytes, envelope: &Envelope, cursor: &Cursor<'_>) -> Option<Vec<String>> {
+    let text = |block: &Envelope| {
+        (block.word(cursor, b"type") == Some("text")).then(|| block.text(cursor, b"text"))?
+    };
+    match &envelope.content {
+        Content::Text(token) => canonical::decode_string(&src[token.clone()]).map(|text| vec![text]),
+        Content::Blocks(_, blocks) => blocks.iter().map(text).collect(),
+        Content::Other => None,
     }
 }
 
@@ -149,6 +130,8 @@ struct Place<'a> {
     string: Option<std::ops::Range<u32>>,
     marker: bool,
     role: &'a str,
+    /// The bytes with a content that is one bare text block as its string, where that is another form.
+    wire: Option<&'a [u8]>,
 }
 
 fn frozen(bytes: Vec<u8>, normal: &[u8], texts: Option<Vec<String>>, place: Place<'_>) -> FrozenBlock {
@@ -156,7 +139,8 @@ fn frozen(bytes: Vec<u8>, normal: &[u8], texts: Option<Vec<String>>, place: Plac
         marker_at: place.marker.then(|| bytes.len() as u32 - 1),
         string: place.string,
         texts,
-        wire: Wire(Digest::of("inkfast head wire v1", &bytes)),
+        bytes_digest: Digest::of("inkfast head bytes v1", &bytes),
+        wire: Wire(Digest::of("inkfast head wire v1", place.wire.unwrap_or(&bytes))),
         canonical: Canonical(Digest::of("inkfast head block v1", normal)),
         len: normal.len() as u32,
         role: place.role.to_owned(),

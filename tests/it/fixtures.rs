@@ -1,0 +1,93 @@
+//! Reading `fixtures/`: requests as the bytes that an agent would send.
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::harness::Answer;
+
+/// A JSON text without the white space between its tokens; key order, escapes and numbers as they are.
+pub fn compact(text: &str) -> Bytes {
+    let (mut out, mut quoted, mut escaped) = (Vec::with_capacity(text.len()), false, false);
+    for byte in text.bytes() {
+        if quoted || !byte.is_ascii_whitespace() {
+            out.push(byte);
+        }
+        if quoted && !escaped && byte == b'\\' {
+            escaped = true;
+            continue;
+        }
+        if byte == b'"' && !escaped {
+            quoted = !quoted;
+        }
+        escaped = false;
+    }
+    Bytes::from(out)
+}
+
+/// What the upstream must have answered to `body`: the assistant's message that a later request of the same
+/// conversation carries behind the last message of this one.
+pub fn answer(body: &Bytes, later: &[Bytes]) -> Answer {
+    let messages = |body: &Bytes| -> Vec<Value> {
+        let value: Value = serde_json::from_slice(body).unwrap();
+        value["messages"].as_array().unwrap().clone()
+    };
+    let own: Vec<Value> = messages(body)
+        .into_iter()
+        .filter(|message| message["role"] != "system")
+        .collect();
+    let none = Answer {
+        status: 200,
+        text: String::new(),
+        calls: Vec::new(),
+    };
+    for next in later {
+        let theirs: Vec<Value> = messages(next)
+            .into_iter()
+            .filter(|message| message["role"] != "system")
+            .collect();
+        let is_answer = |index: &usize| {
+            theirs
+                .get(*index)
+                .is_some_and(|message| message["role"] == "assistant")
+        };
+        let behind = own
+            .last()
+            .and_then(|last| theirs.iter().rposition(|message| said_same(message, last)));
+        let at = behind
+            .map(|at| at + 1)
+            .filter(is_answer)
+            .or(Some(own.len()).filter(is_answer));
+        let before_last = theirs.len().checked_sub(2).filter(is_answer);
+        if let Some(at) = at.or(before_last) {
+            return said(&theirs[at]);
+        }
+    }
+    none
+}
+
+fn said_same(a: &Value, b: &Value) -> bool {
+    a["role"] == b["role"]
+        && (a["content"] == b["content"] || said(a).text == said(b).text && !said(a).text.is_empty())
+}
+
+fn said(message: &Value) -> Answer {
+    let mut answer = Answer {
+        status: 200,
+        text: String::new(),
+        calls: Vec::new(),
+    };
+    if let Some(text) = message["content"].as_str() {
+        answer.text = text.to_owned();
+    }
+    for block in message["content"].as_array().into_iter().flatten() {
+        if block["type"] == "text" {
+            answer.text.push_str(block["text"].as_str().unwrap_or_default());
+        }
+        answer.calls.extend(block["id"].as_str().map(str::to_owned));
+    }
+    let calls = message["tool_calls"].as_array().into_iter().flatten();
+    answer
+        .calls
+        .extend(calls.filter_map(|call| call["id"].as_str().map(str::to_owned)));
+    answer
+}

@@ -1,0 +1,205 @@
+//! The core without a socket: one request after another through parse, keys, past, decide, lower, guard and record,
+//! on a real ledger.
+
+use bytes::Bytes;
+use inkfast::ledger::{Book, Db, MemoryLedger, Outcome as Ended};
+use inkfast::prefix::guard::{self, Departure};
+use inkfast::prefix::item::{AnswerMark, Hints};
+use inkfast::prefix::past::{Past, Sent, Seq};
+use inkfast::prefix::policy::{Mode, Mutant};
+use inkfast::prefix::{Keys, Plan, Request, Scope, apply, decide, keys, record};
+use inkfast::route::{Choice, Destination, Table};
+use inkfast::wire::body::Context;
+use inkfast::wire::format::Format;
+use inkfast::wire::lower::{Lowered, lower};
+use inkfast::wire::scan::Fault;
+use inkfast::wire::{anthropic_messages, openai_chat};
+
+/// A ledger of either kind.
+pub enum Store {
+    Memory(MemoryLedger),
+    File(Db),
+}
+
+/// The core, a ledger and a route.
+pub struct Core {
+    pub store: Store,
+    pub format: Format,
+    pub host: String,
+    pub scope: Scope,
+    pub mode: Mode,
+    pub loopback: bool,
+    pub mutant: Option<Mutant>,
+    pub now_ms: u64,
+    table: Table,
+}
+
+/// What became of one request.
+pub struct Turn {
+    pub request: Request,
+    pub plan: Plan,
+    pub lowered: Lowered,
+    pub out: Bytes,
+    pub guard: Result<(), guard::Violation>,
+    pub seq: Seq,
+}
+
+/// What the upstream answers.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub text: String,
+    pub calls: Vec<String>,
+}
+
+pub fn parse(
+    format: Format,
+    body: &Bytes,
+    context: &Context<'_>,
+    known: Option<&Request>,
+) -> Result<Request, Fault> {
+    match format {
+        Format::OpenaiChat => openai_chat::parse(body, context, known),
+        Format::AnthropicMessages => anthropic_messages::parse(body, context, known),
+    }
+}
+
+impl Core {
+    pub fn new(format: Format, host: &str) -> Self {
+        Self {
+            store: Store::Memory(MemoryLedger::new()),
+            format,
+            host: host.to_owned(),
+            scope: Scope::new(host, format.as_str(), None),
+            mode: Mode::InHistory,
+            loopback: true,
+            mutant: None,
+            now_ms: 1_800_000_000_000,
+            table: Table::built_in().unwrap(),
+        }
+    }
+
+    /// Plans one request, sends nothing.
+    pub fn plan(&mut self, body: &Bytes, hints: Hints) -> Result<(Request, Keys, Plan, Lowered), Fault> {
+        let model = parse(self.format, body, &Context::default(), None)?
+            .model
+            .unwrap_or_default();
+        let choice = Choice {
+            mode: self.mode,
+            text: None,
+            loopback: self.loopback,
+        };
+        let to = Destination {
+            host: &self.host,
+            format: self.format,
+            model: &model,
+        };
+        let mut route = self.table.route(to, choice, &[]);
+        route.policy.mutant = self.mutant;
+        let context = Context {
+            attribution: route.attribution,
+            model: None,
+            hints,
+        };
+        let request = parse(self.format, body, &context, None)?;
+        let keys = keys(&request, self.scope);
+        let past = self.past(&keys);
+        let plan = decide(&request, keys.request, &past, &route.policy, self.now_ms);
+        let lowered = lower(&request, &plan, route.policy.text).expect("edits are disjoint");
+        Ok((request, keys, plan, lowered))
+    }
+
+    /// One request and its answer.
+    pub fn exchange(&mut self, body: &Bytes, hints: Hints, answer: &Answer) -> Turn {
+        let (request, keys, plan, lowered) = self.plan(body, hints).expect("a readable body");
+        let rope = apply(&request.body, &lowered.edits);
+        let guard = guard::check(&Departure {
+            request: &request,
+            parent: plan.parent.as_deref().map(|parent| (parent, plan.shared)),
+            frozen: plan.keeps_prefix(),
+            head: &lowered.head,
+            nodes: &lowered.nodes,
+            edits: &lowered.edits,
+            rope: &rope,
+        });
+        let going = (lowered.head.clone(), lowered.nodes.clone());
+        let sent = record::sent(&request, (self.scope, &keys), &plan, going, self.now_ms);
+        let seq = self.append(sent);
+        let ended = match answer.status {
+            200..300 => Ended::Committed,
+            400 | 404 | 413 | 422 => Ended::RolledBack,
+            _ => Ended::Failed,
+        };
+        self.settle(seq, ended, answer);
+        Turn {
+            out: rope.concat(),
+            request,
+            plan,
+            lowered,
+            guard,
+            seq,
+        }
+    }
+
+    /// Closes the ledger and opens it again.
+    pub fn reopen(&mut self) {
+        if let Store::Memory(ledger) = &self.store {
+            let bytes = ledger.to_bytes().unwrap();
+            self.store = Store::Memory(MemoryLedger::from_bytes(&bytes).unwrap());
+        }
+    }
+
+    fn past(&mut self, keys: &Keys) -> Past {
+        match &mut self.store {
+            Store::Memory(book) => book.past(self.scope, keys).unwrap(),
+            Store::File(book) => book.past(self.scope, keys).unwrap(),
+        }
+    }
+
+    fn append(&mut self, sent: Sent) -> Seq {
+        match &mut self.store {
+            Store::Memory(book) => book.append(self.scope, sent).unwrap(),
+            Store::File(book) => book.append(self.scope, sent).unwrap(),
+        }
+    }
+
+    fn settle(&mut self, seq: Seq, ended: Ended, answer: &Answer) {
+        let mark = AnswerMark::of(&answer.text, &answer.calls).filter(|_| ended == Ended::Committed);
+        match &mut self.store {
+            Store::Memory(book) => settle(book, seq, ended, mark, self.now_ms),
+            Store::File(book) => settle(book, seq, ended, mark, self.now_ms),
+        }
+    }
+}
+
+fn settle<S>(book: &mut Book<S>, seq: Seq, ended: Ended, mark: Option<AnswerMark>, now_ms: u64)
+where
+    Book<S>: Settle,
+{
+    book.end(seq, ended, now_ms);
+    if let Some(mark) = mark {
+        book.said(seq, mark, now_ms);
+    }
+}
+
+/// The two writes behind a request, on a book of either kind.
+pub trait Settle {
+    fn end(&mut self, seq: Seq, ended: Ended, now_ms: u64);
+    fn said(&mut self, seq: Seq, mark: AnswerMark, now_ms: u64);
+}
+
+macro_rules! settle_on {
+    ($book:ty) => {
+        impl Settle for $book {
+            fn end(&mut self, seq: Seq, ended: Ended, now_ms: u64) {
+                self.settle(seq, ended, now_ms).unwrap();
+            }
+            fn said(&mut self, seq: Seq, mark: AnswerMark, now_ms: u64) {
+                self.answer(seq, mark, now_ms).unwrap();
+            }
+        }
+    };
+}
+
+settle_on!(MemoryLedger);
+settle_on!(Db);
