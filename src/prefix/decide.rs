@@ -125,6 +125,23 @@ pub fn decide(request: &Request, key: Digest, past: &Past, policy: &Policy, now_
     plan
 }
 
+/// The plan by which the client's own bytes go out, because for `cause` what was decided cannot.
+pub fn own(request: &Request, key: Digest, past: &Past, policy: &Policy, now_ms: u64, cause: Cause) -> Plan {
+    let Some(choice) = choose(request, key, past, policy) else {
+        return root(policy, now_ms);
+    };
+    let mut plan = Plan {
+        baseline: None,
+        outcome: Outcome::PassedThrough,
+        ..continued(request, &choice, policy, now_ms)
+    };
+    plan.sent = sent_verdict(request, &choice, &plan);
+    if plan.sent.cause == Cause::NoSlot || plan.sent.is_break() && !plan.received.is_break() {
+        plan.sent.cause = cause;
+    }
+    plan
+}
+
 /// A request that continues nothing: its own bytes, its head frozen.
 fn root(policy: &Policy, now_ms: u64) -> Plan {
     Plan {

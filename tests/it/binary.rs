@@ -1,6 +1,7 @@
 //! The built binary as a process of its own, on loopback and free ports.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -135,12 +136,58 @@ impl Drop for Inkfast {
     }
 }
 
+/// Sends a JSON body and reads the whole answer: status and body, chunks joined.
+pub fn post(url: &str, headers: &[(&str, &str)], body: &[u8]) -> (u16, Vec<u8>) {
+    let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let mut head = format!("POST /{path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n");
+    for (name, value) in headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head.push_str(&format!(
+        "Content-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    ));
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(body).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let end = answer
+        .windows(4)
+        .position(|window| window == b"\r\n\r\n")
+        .expect("a response head");
+    let head = String::from_utf8_lossy(&answer[..end]).to_ascii_lowercase();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    let body = answer.split_off(end + 4);
+    (
+        status,
+        if head.contains("transfer-encoding: chunked") {
+            unchunk(&body)
+        } else {
+            body
+        },
+    )
+}
+
+fn unchunk(mut body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    while let Some(line) = body.windows(2).position(|window| window == b"\r\n") {
+        let size = usize::from_str_radix(std::str::from_utf8(&body[..line]).unwrap().trim(), 16).unwrap();
+        out.extend_from_slice(&body[line + 2..line + 2 + size]);
+        if size == 0 {
+            break;
+        }
+        body = &body[line + 2 + size + 2..];
+    }
+    out
+}
+
 /// The body of a 200 answer to a GET.
 fn get(url: &str) -> Option<String> {
-    use std::io::{Read, Write};
     let rest = url.strip_prefix("http://")?;
     let (host, path) = rest.split_once('/')?;
-    let mut stream = std::net::TcpStream::connect(host).ok()?;
+    let mut stream = TcpStream::connect(host).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(10))).ok()?;
     write!(
         stream,
