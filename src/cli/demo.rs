@@ -20,9 +20,9 @@ use tokio::{runtime::Runtime, time::sleep};
 
 use self::{
     script::{Event, SCRIPT},
-    side::{Played, Side},
+    side::Side,
     stage::Inkfast,
-    table::{Cell, Table},
+    table::Table,
 };
 use super::print;
 use crate::sim::{self, Format, Provider};
@@ -103,21 +103,10 @@ async fn play(
             straight.play(&direct.url(), number, turn).await?,
             through.play(&inkfast.url(), number, turn).await?,
         ];
-        let seen = inkfast.seen();
-        let [straight, through] = played;
-        let straight = cell(&straight, seen.received);
-        let through = cell(&through, seen.sent);
-        print(&table.row(number + 1, turn.what, &straight, &through, seen.nodes))?;
+        let seen = inkfast.seen(played[1].requests)?;
+        print(&table.row(number + 1, turn.what, &played, &seen))?;
     }
     Ok((inkfast, table))
-}
-
-fn cell(played: &Played, verdict: String) -> Cell {
-    Cell {
-        tokens: played.tokens,
-        verdict,
-        refused: played.refused,
-    }
 }
 
 impl Demo {

@@ -77,7 +77,8 @@ fn rows(text: &str) -> Vec<&str> {
         let first = line.split_whitespace().next();
         first.is_some_and(|word| word.parse::<u32>().is_ok())
     };
-    text.lines().filter(numbered).collect()
+    let indented = text.lines().filter(|line| line.starts_with(' '));
+    indented.filter(numbered).collect()
 }
 
 /// Read of possible: through Inkfast, and straight.

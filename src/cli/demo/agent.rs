@@ -55,15 +55,13 @@ impl Agent {
     /// Does what the agent and its user do before the turn's request.
     pub fn prepare(&mut self, turn: &Turn) {
         if let Input::First(_) = turn.input {
-            let conversations = self.conversations + 1;
-            *self = Self {
-                conversations,
-                ..Self::new(self.format)
-            };
+            self.conversations += 1;
+            self.head.begin_again();
         }
         self.head.next(turn.edit);
         self.messages.truncate(self.standing(turn.input));
-        self.sent.retain(|(messages, _)| *messages <= self.messages.len());
+        let standing = self.messages.len();
+        self.sent.retain(|(messages, _)| *messages <= standing);
         self.messages.extend(self.added(turn.input));
     }
 
@@ -96,7 +94,8 @@ impl Agent {
     fn standing(&self, input: Input) -> usize {
         let all = self.messages.len();
         match input {
-            Input::First(_) | Input::Ask(_) | Input::Results => all,
+            Input::First(_) => 0,
+            Input::Ask(_) | Input::Results => all,
             Input::Regenerate => all.saturating_sub(1),
             Input::Back(asks, _) => {
                 let is_ask = |at: &usize| matches!(self.messages[*at], Message::User(_));

@@ -60,7 +60,8 @@ impl Response {
     pub fn signature(&self) -> Option<String> {
         let events = self.text.lines().filter_map(|line| line.strip_prefix("data: "));
         let events = events.filter_map(|data| serde_json::from_str::<Value>(data).ok());
-        let mut signatures = events.filter_map(|event| Some(event["delta"]["signature"].as_str()?.to_owned()));
+        let mut signatures =
+            events.filter_map(|event| Some(event["delta"]["signature"].as_str()?.to_owned()));
         signatures.next()
     }
 

@@ -22,6 +22,14 @@ pub struct Head {
 const SECONDS_A_TURN: u64 = 40;
 
 impl Head {
+    /// The head of the next conversation; time goes on.
+    pub fn begin_again(&mut self) {
+        *self = Self {
+            seconds: self.seconds,
+            ..Self::default()
+        };
+    }
+
     /// The next request: the clock runs on and `edit` is done.
     pub fn next(&mut self, edit: Option<Edit>) {
         self.seconds += SECONDS_A_TURN;
@@ -44,7 +52,7 @@ impl Head {
             let notes = self.memory.iter().map(|note| format!("- {note}\n"));
             parts.push(format!("# Memory\n\n{}", notes.collect::<String>()));
         }
-        parts
+        parts.iter().map(|part| part.trim_end().to_owned()).collect()
     }
 
     fn environment(&self) -> String {

@@ -31,6 +31,8 @@ pub struct Played {
     pub tokens: Tokens,
     /// Requests that the provider refused because thinking in them was bound to another prompt.
     pub refused: usize,
+    /// All requests, the one that was answered included.
+    pub requests: usize,
 }
 
 impl<'a> Side<'a> {
@@ -55,20 +57,24 @@ impl<'a> Side<'a> {
         }
         self.provider.push(scripted);
         self.agent.prepare(turn);
-        let (response, refused) = self.ask(base).await?;
+        let (response, refused, requests) = self.ask(base).await?;
         let usage = self.usage().ok_or("the simulated provider counted nothing")?;
         let tokens = Tokens::new(self.format, usage, self.agent.continued());
         self.agent.note_answer(usage.total, heard(said, &response));
-        Ok(Played { tokens, refused })
+        Ok(Played {
+            tokens,
+            refused,
+            requests,
+        })
     }
 
-    /// Sends the request until it is answered, as an agent would.
-    async fn ask(&mut self, base: &str) -> Result<(Response, usize), Box<dyn Error>> {
+    /// Sends the request until it is answered, as an agent would; says how often it was refused, and sent.
+    async fn ask(&mut self, base: &str) -> Result<(Response, usize, usize), Box<dyn Error>> {
         let mut refused = 0;
-        for _ in 0..TRIES {
+        for requests in 1..=TRIES {
             let response = self.client.post(base, self.format, self.agent.body()).await?;
             if response.status == StatusCode::OK {
-                return Ok((response, refused));
+                return Ok((response, refused, requests));
             }
             if response.is_bound_elsewhere() {
                 refused += 1;

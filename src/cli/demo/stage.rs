@@ -8,31 +8,39 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     process,
+    sync::mpsc::{self, Receiver},
+    time::Duration,
 };
 
 use crate::{
     config::{Config, Partial, PartialUpstream, State},
-    proxy::server::{Running, Server},
+    ledger::Ledger,
+    proxy::{
+        line::Summary,
+        server::{Running, Server},
+    },
     sim::Provider,
 };
 
 /// Inkfast in this process.
 pub struct Inkfast {
     running: Running,
+    summaries: Receiver<Summary>,
     config: Config,
     // Declared last: the folder goes when nothing uses it any more.
     _folder: Folder,
 }
 
-/// What Inkfast says of a turn's requests.
-#[derive(Default)]
+/// What Inkfast says of the request that was answered last.
 pub struct Seen {
     /// What the agent did to its prefix.
     pub received: String,
     /// What left, against what left before.
     pub sent: String,
-    /// Nodes that were added.
-    pub nodes: usize,
+    /// It told an edit with a new node.
+    pub node: bool,
+    /// It lets an edit wait.
+    pub waits: bool,
 }
 
 impl Inkfast {
@@ -57,9 +65,10 @@ impl Inkfast {
             .into(),
             ..Partial::default()
         })?;
-        let running = Server::start(config.clone()).await?;
+        let (running, summaries) = serve(&config).await?;
         Ok(Self {
             running,
+            summaries,
             config,
             _folder: folder,
         })
@@ -73,17 +82,35 @@ impl Inkfast {
         let mut config = self.config;
         config.admin = self.running.admin_addr;
         self.running.shutdown().await;
-        let running = Server::start(config.clone()).await?;
+        let (running, summaries) = serve(&config).await?;
         Ok(Self {
             running,
+            summaries,
             config,
             ..self
         })
     }
 
-    /// What was said of the last turn's requests.
-    pub fn seen(&self) -> Seen {
-        Seen::default()
+    /// What is said of the last of `requests` that were answered since this was asked before.
+    ///
+    /// # Errors
+    /// One of them did not end, or was not read.
+    pub fn seen(&self, requests: usize) -> Result<Seen, Box<dyn Error>> {
+        let mut last = None;
+        for _ in 0..requests {
+            // It is told as the answer ends, which may be a moment after the agent has it.
+            last = Some(self.summaries.recv_timeout(Duration::from_secs(5))?);
+        }
+        let last = last.ok_or("no request was sent")?;
+        let prefix = last
+            .prefix
+            .ok_or_else(|| format!("a request passed through unread: {:?}", last.passthrough))?;
+        Ok(Seen {
+            received: prefix.received,
+            sent: prefix.sent,
+            node: prefix.node.contains('@'),
+            waits: prefix.node == "deferred",
+        })
     }
 
     /// Base URL for agents.
@@ -100,6 +127,15 @@ impl Inkfast {
     pub async fn stop(self) {
         self.running.shutdown().await;
     }
+}
+
+/// Serves, and tells of each request how it ended.
+async fn serve(config: &Config) -> Result<(Running, Receiver<Summary>), Box<dyn Error>> {
+    let (tap, summaries) = mpsc::channel();
+    let path = config.state.file()?.ok_or("the demo keeps its state in a file")?;
+    let ledger = Ledger::open(&path)?;
+    let running = Server::start_with(config.clone(), ledger, Some(tap), None).await?;
+    Ok((running, summaries))
 }
 
 /// A folder that is removed with the value.

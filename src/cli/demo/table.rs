@@ -1,17 +1,11 @@
 //! The printed table: a row a turn, both ways side by side, and what it comes to.
 
-use super::tally::{Tokens, is_good};
+use super::{
+    side::Played,
+    stage::Seen,
+    tally::{Tokens, is_good},
+};
 use crate::sim::Format;
-
-/// What one way shows in a row.
-pub struct Cell {
-    /// Tokens of the request.
-    pub tokens: Tokens,
-    /// The cause of a break, or what else the request is.
-    pub verdict: String,
-    /// Requests refused because of bound thinking.
-    pub refused: usize,
-}
 
 /// The rows so far, summed up.
 pub struct Table {
@@ -34,7 +28,8 @@ cached    of these, read from its cache
 possible  tokens of the request that this one continues on its branch, as far as the provider's rules let them be read
           (OpenAI: in steps of 128 from 1024 on; Anthropic: from 512 on): every byte of it cached, if none is rewritten
 hit       cached of possible; where an abandoned branch left more in the cache than possible, the rest does not count
-break     straight: what the agent did to its prefix; through: what left, against what left before
+break     straight: what the agent did to its prefix; through: what left, against what left before. An edit that only
+          moves the clock may wait inside a tool loop for the user's next turn
 400       the provider refused thinking that is bound to another prefix; the agent dropped all of it and tried again
 nodes     messages that Inkfast added to tell an edit of the system prompt
 ";
@@ -67,30 +62,25 @@ impl Table {
         )
     }
 
-    /// Adds a turn and returns its row.
-    pub fn row(
-        &mut self,
-        number: usize,
-        what: &str,
-        straight: &Cell,
-        through: &Cell,
-        nodes: usize,
-    ) -> String {
+    /// Adds a turn, played straight and through Inkfast, and returns its row.
+    pub fn row(&mut self, number: usize, what: &str, played: &[Played; 2], seen: &Seen) -> String {
+        let [straight, through] = played;
         self.straight.add(straight);
         self.through.add(through);
-        self.nodes += nodes;
-        let nodes = if nodes == 0 {
-            String::new()
-        } else {
-            nodes.to_string()
+        self.nodes += usize::from(seen.node);
+        let sent = match (short(&seen.sent), seen.waits) {
+            ("", true) => "(edit waits)",
+            (sent, _) => sent,
         };
-        format!(
-            "{number:>3} {what:<31} {}  {:<30} {}  {:<16} {nodes:>5}\n",
+        let row = format!(
+            "{number:>3} {what:<31} {}  {:<30} {}  {:<16} {:>5}",
             numbers(&straight.tokens),
-            straight.remark(),
+            remark(short(&seen.received), straight.refused),
             numbers(&through.tokens),
-            through.remark(),
-        )
+            remark(sent, through.refused),
+            if seen.node { "1" } else { "" },
+        );
+        format!("{}\n", row.trim_end())
     }
 
     /// The row of sums, and the lines that say what it comes to.
@@ -115,7 +105,11 @@ impl Table {
 
     fn summary(&self) -> String {
         let of = |tokens: &Tokens| match tokens.ratio() {
-            Some(ratio) => format!("cached {ratio:.3} of possible {} tokens", tokens.possible),
+            Some(ratio) => format!(
+                "cached {:.3} of possible {} tokens",
+                floored(ratio, 1e3),
+                tokens.possible
+            ),
             None => "nothing could be cached yet".to_owned(),
         };
         let (straight, through) = (&self.straight.tokens, &self.through.tokens);
@@ -127,27 +121,41 @@ impl Table {
             ),
         };
         format!(
-            "{}: in-history: {}; straight: {}\n{verdict}",
-            name(self.format),
+            "{name}: in-history: {}; straight: {}\n\
+             {name}: not cached: {} of {} tokens; straight: {} of {}\n{verdict}",
             of(through),
-            of(straight)
+            of(straight),
+            through.input - through.cached,
+            through.input,
+            straight.input - straight.cached,
+            straight.input,
+            name = name(self.format),
         )
     }
 }
 
 impl Sum {
-    fn add(&mut self, cell: &Cell) {
-        self.tokens += cell.tokens;
-        self.refused += cell.refused;
+    fn add(&mut self, played: &Played) {
+        self.tokens += played.tokens;
+        self.refused += played.refused;
     }
 }
 
-impl Cell {
-    fn remark(&self) -> String {
-        match self.refused {
-            0 => self.verdict.clone(),
-            _ => format!("{}, 400 thinking", self.verdict),
-        }
+/// A verdict like `rewrite/system_changed@system[1]` in one word: its cause, else its class; empty where all stands.
+fn short(verdict: &str) -> &str {
+    let verdict = verdict.split('@').next().unwrap_or_default();
+    match verdict.split_once('/') {
+        Some(("extend", "none")) => "",
+        Some((class, "none")) => class,
+        Some((_, cause)) => cause,
+        None => verdict,
+    }
+}
+
+fn remark(verdict: &str, refused: usize) -> String {
+    match refused {
+        0 => verdict.to_owned(),
+        _ => format!("{verdict}, 400 thinking"),
     }
 }
 
@@ -159,13 +167,17 @@ fn refusals(refused: usize) -> String {
 }
 
 fn numbers(tokens: &Tokens) -> String {
-    let ratio = tokens
-        .ratio()
-        .map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"));
+    let ratio = tokens.ratio();
+    let ratio = ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{:.2}", floored(ratio, 100.0)));
     format!(
         "{:>7} {:>7} {:>8} {ratio:>4}",
         tokens.input, tokens.cached, tokens.possible
     )
+}
+
+/// Cut off rather than rounded, so that 1.00 is all.
+fn floored(ratio: f64, steps: f64) -> f64 {
+    (ratio * steps).floor() / steps
 }
 
 fn name(format: Format) -> &'static str {
