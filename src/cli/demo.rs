@@ -16,7 +16,7 @@ mod tally;
 use std::{error::Error, net::SocketAddr, time::Duration};
 
 use clap::{Args, ValueEnum};
-use tokio::{runtime::Runtime, time::sleep};
+use tokio::{runtime::Runtime, signal::ctrl_c, time::sleep};
 
 use self::{
     script::{Event, SCRIPT},
@@ -59,7 +59,13 @@ enum Choice {
 /// A part of it could not start, or a request was not answered.
 pub fn run(demo: &Demo) -> Result<bool, Box<dyn Error>> {
     let runtime = Runtime::new()?;
-    let shown = runtime.block_on(show(demo));
+    let shown = runtime.block_on(async {
+        tokio::select! {
+            shown = show(demo) => shown,
+            // What is dropped here takes its folder along.
+            _ = ctrl_c() => Err("interrupted".into()),
+        }
+    });
     runtime.shutdown_background();
     shown
 }

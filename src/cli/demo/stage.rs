@@ -13,7 +13,7 @@ use std::{
 };
 
 use crate::{
-    config::{Config, Partial, PartialUpstream, State},
+    config::{Config, Partial, PartialUpstream, Span, State},
     ledger::Ledger,
     proxy::{
         line::Summary,
@@ -57,6 +57,8 @@ impl Inkfast {
         let config = Config::new(Partial {
             listen: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
             admin: Some(admin),
+            // What is shown must not depend on how slow this disk is.
+            state_timeout: Some(Span(Duration::from_secs(10))),
             state: Some(State::Sqlite(Some(folder.0.join("ledger.sqlite")))),
             upstreams: [
                 ("openai".to_owned(), upstream("api.openai.com")),
