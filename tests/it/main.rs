@@ -13,6 +13,7 @@ mod cases;
 mod clients;
 mod config;
 mod dashboards;
+mod demo;
 mod encoding;
 mod fixtures;
 mod harness;
