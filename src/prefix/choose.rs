@@ -105,7 +105,9 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
         return None;
     }
     let alike = || alike(request, path);
-    let needs_evidence = !head_equal || shared == 0;
+    // A frozen head that is not the request's own must be this conversation's: equal prompts do not show that.
+    let other_baseline = path.baseline.prompt != request.head.prompt;
+    let needs_evidence = !head_equal || shared == 0 || other_baseline;
     let bypass = policy.mutant == Some(Mutant::AskNoEvidence) && shared > 0;
     if needs_evidence && evidence == Evidence::None && !bypass {
         return None;

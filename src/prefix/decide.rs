@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use super::carry;
 use super::choose::{Choice, choose};
 use super::digest::Digest;
 use super::item::{FrozenHead, Request, Role};
@@ -28,6 +29,8 @@ pub struct Plan {
     pub baseline: Option<Arc<FrozenHead>>,
     /// Stored nodes, in order.
     pub nodes: Vec<Arc<Node>>,
+    /// Stored nodes that this model cannot take as they are: their places in `nodes`, and what goes out instead.
+    pub anew: Vec<(usize, NewNode)>,
     /// The node to be made.
     pub new_node: Option<NewNode>,
     /// What was decided about a changed head.
@@ -117,7 +120,25 @@ pub fn decide(request: &Request, key: Digest, past: &Past, policy: &Policy, now_
         compaction,
     };
     head.decide(&mut plan);
+    plan.anew = carry::rerender(request, &choice.path, &plan.nodes, policy);
     plan.sent = sent_verdict(request, &choice, &plan);
+    plan
+}
+
+/// The plan by which the client's own bytes go out, because for `cause` what was decided cannot.
+pub fn own(request: &Request, key: Digest, past: &Past, policy: &Policy, now_ms: u64, cause: Cause) -> Plan {
+    let Some(choice) = choose(request, key, past, policy) else {
+        return root(policy, now_ms);
+    };
+    let mut plan = Plan {
+        baseline: None,
+        outcome: Outcome::PassedThrough,
+        ..continued(request, &choice, policy, now_ms)
+    };
+    plan.sent = sent_verdict(request, &choice, &plan);
+    if plan.sent.cause == Cause::NoSlot || plan.sent.is_break() && !plan.received.is_break() {
+        plan.sent.cause = cause;
+    }
     plan
 }
 
@@ -130,6 +151,7 @@ fn root(policy: &Policy, now_ms: u64) -> Plan {
         mode: policy.mode,
         baseline: None,
         nodes: Vec::new(),
+        anew: Vec::new(),
         new_node: None,
         outcome: if policy.mode == Mode::Observe {
             Outcome::Observed
@@ -262,9 +284,9 @@ impl Head<'_> {
             .iter()
             .map(|item| u64::from(item.mark.len))
             .sum();
-        let nodes: u64 = plan.nodes.iter().map(|node| node.bytes.len() as u64).sum();
+        let head: u64 = self.request.head.blocks.iter().map(|block| u64::from(block.frozen.len)).sum();
         let carried = self.choice.path.superseded_carried as f64 * cached;
-        plan.nodes.len() > 1 && carried > (history + nodes) as f64 * (uncached - cached)
+        plan.nodes.len() > 1 && carried > (head + history) as f64 * (uncached - cached)
     }
 
     fn update(
@@ -438,16 +460,27 @@ fn interleave(
     let fresh = new.map(|node| Element::node(node.spot.position, Digest::default(), 0));
     let mut out = Vec::with_capacity(nodes.len() + 1);
     let mut waiting = stored.chain(fresh).peekable();
-    let mut count = 0;
-    for item in items {
+    for (count, item) in items.enumerate() {
         while let Some(node) = waiting.next_if(|node| node.index <= count) {
             out.push(node);
         }
         out.push(item);
-        count += 1;
     }
     out.extend(waiting);
     out
+}
+
+impl Plan {
+    /// The path's head and nodes go out again as they are.
+    pub fn keeps_prefix(&self) -> bool {
+        self.parent.is_some() && self.baseline.is_some() && self.anew.is_empty()
+    }
+
+    /// Something goes out that must be on disk before: a node, or another head for a known conversation.
+    pub fn is_durable(&self) -> bool {
+        let new_head = self.parent.is_some() && self.baseline.is_none();
+        self.new_node.is_some() || !self.anew.is_empty() || new_head
+    }
 }
 
 impl NewNode {

@@ -3,6 +3,7 @@
 //! Rules of this folder: no IO, no clock, no randomness, no provider names, no JSON. A [`Request`] comes in with
 //! byte ranges and digests, a [`Past`] comes from the ledger, a plan goes out; `wire` lowers it to bytes.
 
+pub mod carry;
 pub mod choose;
 pub mod decide;
 pub mod digest;

@@ -18,7 +18,6 @@ pub fn sent(
     now_ms: u64,
 ) -> Sent {
     let parent = plan.parent.as_deref();
-    let durable = plan.new_node.is_some() || parent.is_some() && plan.baseline.is_none();
     let own = request.head.freeze();
     let mut path = Path {
         seq: 0,
@@ -55,7 +54,7 @@ pub fn sent(
         path,
         shared: plan.shared as u32,
         carries: plan.carries,
-        durable,
+        durable: plan.is_durable(),
     }
 }
 

@@ -190,16 +190,16 @@ pub fn compare(before: &View<'_>, after: &View<'_>, names: Names, carried_on: bo
     let flat_before = before.flatten();
     let flat_after = after.flatten();
     let shared = common(&flat_before, &flat_after);
-    let mut class = classify(before, after, &flat_before, &flat_after, carried_on);
+    let class = classify(before, after, &flat_before, &flat_after, carried_on);
     let first = first_change(before, after, class, names);
     let (mut cause, item, span) = first.map_or((Cause::None, None, None), |(cause, item, span)| {
         (cause, Some(item), span)
     });
-    if matches!(class, Class::Extend) && item.is_none() {
-        if let Some((wire_cause, place)) = first_wire_change(before, after, names) {
-            class = Class::WireOnly;
-            return before.verdict((class, wire_cause), Some(place), None, shared);
-        }
+    if class == Class::Extend
+        && item.is_none()
+        && let Some((cause, place)) = first_wire_change(before, after, names)
+    {
+        return before.verdict((Class::WireOnly, cause), Some(place), None, shared);
     }
     if class == Class::Compaction {
         cause = compaction_cause(before, after);

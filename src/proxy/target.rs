@@ -11,15 +11,21 @@ use hyper::{
     http::{request::Parts, uri},
 };
 
-use crate::config::{Upstream, Upstreams};
+use crate::{
+    config::{Upstream, Upstreams},
+    wire::format,
+};
+
+const OPENAI_CHAT: Format = Format::Wire(format::Format::OpenaiChat);
+const ANTHROPIC_MESSAGES: Format = Format::Wire(format::Format::AnthropicMessages);
 
 /// The API shape of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are the APIs' own")]
 pub enum Format {
-    OpenaiChat,
+    /// One whose prompts are read.
+    Wire(format::Format),
     OpenaiResponses,
-    AnthropicMessages,
     Gemini,
     BedrockConverse,
     Ollama,
@@ -64,9 +70,8 @@ impl Format {
     /// The name in metrics and logs.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::OpenaiChat => "openai_chat",
+            Self::Wire(format) => format.as_str(),
             Self::OpenaiResponses => "openai_responses",
-            Self::AnthropicMessages => "anthropic_messages",
             Self::Gemini => "gemini",
             Self::BedrockConverse => "bedrock_converse",
             Self::Ollama => "ollama",
@@ -120,10 +125,8 @@ pub fn classify(method: &Method, path: &str) -> (Format, Call) {
     let known = ENDINGS.iter().find(|(ending, ..)| path.ends_with(ending));
     let (format, call) = match known {
         // An assistant thread of OpenAI has messages, too, and a model garden other publishers.
-        Some((_, Format::AnthropicMessages, _)) if path.contains("/threads/") => (Format::Other, Call::Other),
-        Some((ending, Format::AnthropicMessages, _))
-            if ending.starts_with(':') && !path.contains("/anthropic/") =>
-        {
+        Some((_, ANTHROPIC_MESSAGES, _)) if path.contains("/threads/") => (Format::Other, Call::Other),
+        Some((ending, ANTHROPIC_MESSAGES, _)) if ending.starts_with(':') && !path.contains("/anthropic/") => {
             (Format::Other, Call::Other)
         }
         Some((_, format, call)) => (*format, *call),
@@ -138,7 +141,7 @@ pub fn classify(method: &Method, path: &str) -> (Format, Call) {
 
 /// Path endings, the first that fits wins.
 const ENDINGS: &[(&str, Format, Call)] = &[
-    ("/chat/completions", Format::OpenaiChat, Call::Messages),
+    ("/chat/completions", OPENAI_CHAT, Call::Messages),
     ("/responses", Format::OpenaiResponses, Call::Messages),
     (
         "/responses/input_tokens",
@@ -146,20 +149,12 @@ const ENDINGS: &[(&str, Format, Call)] = &[
         Call::CountTokens,
     ),
     ("/responses/compact", Format::OpenaiResponses, Call::Other),
-    ("/messages", Format::AnthropicMessages, Call::Messages),
-    (
-        "/messages/count_tokens",
-        Format::AnthropicMessages,
-        Call::CountTokens,
-    ),
-    ("/messages/batches", Format::AnthropicMessages, Call::Other),
-    (
-        "/count-tokens:rawPredict",
-        Format::AnthropicMessages,
-        Call::CountTokens,
-    ),
-    (":rawPredict", Format::AnthropicMessages, Call::Messages),
-    (":streamRawPredict", Format::AnthropicMessages, Call::Messages),
+    ("/messages", ANTHROPIC_MESSAGES, Call::Messages),
+    ("/messages/count_tokens", ANTHROPIC_MESSAGES, Call::CountTokens),
+    ("/messages/batches", ANTHROPIC_MESSAGES, Call::Other),
+    ("/count-tokens:rawPredict", ANTHROPIC_MESSAGES, Call::CountTokens),
+    (":rawPredict", ANTHROPIC_MESSAGES, Call::Messages),
+    (":streamRawPredict", ANTHROPIC_MESSAGES, Call::Messages),
     ("/converse", Format::BedrockConverse, Call::Messages),
     ("/converse-stream", Format::BedrockConverse, Call::Messages),
     ("/count-tokens", Format::BedrockConverse, Call::CountTokens),
@@ -209,8 +204,8 @@ fn unnamed<'a>(upstreams: &'a Upstreams, asked: &str, headers: &HeaderMap) -> &'
     let name = match classify(&Method::POST, path).0 {
         // Gemini answers in OpenAI's format below its own version's path.
         _ if path.starts_with("/v1beta/") => Some("gemini"),
-        Format::OpenaiChat | Format::OpenaiResponses => None,
-        Format::AnthropicMessages => Some("anthropic"),
+        OPENAI_CHAT | Format::OpenaiResponses => None,
+        ANTHROPIC_MESSAGES => Some("anthropic"),
         Format::Gemini => Some("gemini"),
         Format::Ollama => Some("ollama"),
         _ if has("anthropic-version") || has("x-api-key") => Some("anthropic"),

@@ -63,7 +63,7 @@ fn system(reader: &mut Reader<'_>, mut member: Member, attribution: bool) -> Res
             reader.request.head.blocks.push(head::string(reader.src, token));
         }
         b'[' => blocks(reader, attribution)?,
-        b'n' => drop(reader.skip()?),
+        b'n' => reader.skip().map(drop)?,
         _ => return Err(Fault::Shape),
     }
     member.value = start..reader.cursor.pos();

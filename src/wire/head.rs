@@ -67,7 +67,7 @@ pub fn message(src: &Bytes, envelope: &Envelope, cursor: &Cursor<'_>, role: &str
     let wire = envelope.wire_pieces(src).concat();
     let mut normal = Vec::new();
     let content = envelope.get(cursor, b"content");
-    if !content.is_some_and(|content| canonical::write_content(src, content, &mut normal).is_ok()) {
+    if content.is_none_or(|content| canonical::write_content(src, content, &mut normal).is_err()) {
         normal.clone_from(&bytes);
     }
     // Offsets in the cut bytes.

@@ -42,23 +42,26 @@ pub fn lower(request: &Request, plan: &Plan, text: TextMode) -> Result<Lowered, 
         }
         None => Arc::new(request.head.freeze()),
     };
-    let mut all = plan.nodes.clone();
-    let new_node = plan
-        .new_node
-        .as_ref()
-        .map(|new| Arc::new(render(new, &head, text, plan)));
-    all.extend(new_node.clone());
-    let inserted = nodes::insert(request, &all, &mut edits);
-    let new_node = new_node.map(|node| with_holder(request, node, inserted));
-    if let Some(node) = &new_node {
-        all.pop();
-        all.push(node.clone());
+    let mut nodes = plan.nodes.clone();
+    let mut fresh: Vec<usize> = Vec::new();
+    for (index, anew) in &plan.anew {
+        nodes[*index] = Arc::new(render(anew, &head, text, plan));
+        fresh.push(*index);
     }
+    if let Some(new) = &plan.new_node {
+        fresh.push(nodes.len());
+        nodes.push(Arc::new(render(new, &head, text, plan)));
+    }
+    let inserted = nodes::insert(request, &nodes, &mut edits);
+    for index in fresh {
+        nodes[index] = with_holder(request, &nodes[index], &inserted);
+    }
+    let new_node = plan.new_node.as_ref().and_then(|_| nodes.last().cloned());
     faults(request, plan.mutant, &mut edits);
     Ok(Lowered {
         edits: Edits::new(edits)?,
         head,
-        nodes: all,
+        nodes,
         new_node,
     })
 }
@@ -106,20 +109,20 @@ fn fragment(text: &str) -> String {
 }
 
 /// Gives a node inside an item the item as it goes out: it must never go out otherwise.
-fn with_holder(request: &Request, node: Arc<Node>, inserted: Vec<Edit>) -> Arc<Node> {
-    let Some(index) = nodes::holder(&node) else {
-        return node;
+fn with_holder(request: &Request, node: &Arc<Node>, inserted: &[Edit]) -> Arc<Node> {
+    let Some(item) = nodes::holder(node).and_then(|index| request.history.get(index)) else {
+        return node.clone();
     };
-    let item = &request.history[index];
     let inside = inserted
-        .into_iter()
-        .filter(|edit| edit.range.start >= item.range.start && edit.range.end <= item.range.end)
-        .map(|edit| Edit {
-            range: edit.range.start - item.range.start..edit.range.end - item.range.start,
-            insert: edit.insert,
-        });
-    let Ok(edits) = Edits::new(inside.collect()) else {
-        return node;
+        .iter()
+        .filter(|edit| edit.range.start >= item.range.start && edit.range.end <= item.range.end);
+    let start = item.range.start;
+    let moved = inside.map(|edit| Edit {
+        range: edit.range.start - start..edit.range.end - start,
+        insert: edit.insert.clone(),
+    });
+    let Ok(edits) = Edits::new(moved.collect()) else {
+        return node.clone();
     };
     let sent = apply(&request.body.slice(item.range.clone()), &edits).concat();
     // A copy: a slice would keep the whole body alive.
@@ -129,7 +132,7 @@ fn with_holder(request: &Request, node: Arc<Node>, inserted: Vec<Edit>) -> Arc<N
     };
     Arc::new(Node {
         holder: Some(holder),
-        ..(*node).clone()
+        ..(**node).clone()
     })
 }
 

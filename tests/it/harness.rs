@@ -116,7 +116,7 @@ impl Core {
         let guard = guard::check(&Departure {
             request: &request,
             parent: plan.parent.as_deref().map(|parent| (parent, plan.shared)),
-            frozen: plan.baseline.is_some(),
+            frozen: plan.keeps_prefix(),
             head: &lowered.head,
             nodes: &lowered.nodes,
             edits: &lowered.edits,

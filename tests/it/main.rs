@@ -7,18 +7,23 @@
     reason = "a test fails by panicking, and its name is its documentation"
 )]
 
+mod binary;
 mod captures;
 mod cases;
+mod clients;
 mod config;
 mod dashboards;
 mod encoding;
 mod fixtures;
 mod harness;
 mod import_rules;
+mod kill;
 mod metrics;
+mod model_switch;
 mod observe;
 mod prompt;
 mod proxy;
+mod rewrite;
 mod sequences;
 mod sim;
 mod support;

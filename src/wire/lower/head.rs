@@ -67,14 +67,19 @@ fn new_member(request: &Request, name: &str, frozen: &FrozenHead) -> Option<Edit
 /// The value of the head's member; none where nothing is left to say.
 fn value(request: &Request, frozen: &FrozenHead) -> Option<Vec<u8>> {
     let attribution = request.head.attribution.clone();
-    if let ([only], None, true) = (
-        frozen.blocks.as_slice(),
-        &attribution,
-        request.head.markers.is_empty(),
-    ) {
-        if let Some(token) = &only.string {
-            return Some(only.bytes[token.start as usize..token.end as usize].to_vec());
-        }
+    let bare = attribution.is_none() && request.head.markers.is_empty();
+    if let (
+        [
+            FrozenBlock {
+                string: Some(token),
+                bytes,
+                ..
+            },
+        ],
+        true,
+    ) = (frozen.blocks.as_slice(), bare)
+    {
+        return Some(bytes[token.start as usize..token.end as usize].to_vec());
     }
     let attribution = attribution.map(|range| request.body[range].to_vec());
     let blocks: Vec<Vec<u8>> = attribution.into_iter().chain(blocks(request, frozen)).collect();

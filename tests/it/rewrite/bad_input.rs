@@ -1,0 +1,1 @@
+//! See the head of the folder.

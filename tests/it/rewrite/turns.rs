@@ -1,0 +1,199 @@
+//! Turn by turn: what becomes of an edited prompt.
+
+use inkfast::sim;
+
+use super::*;
+
+#[tokio::test]
+async fn a_head_edit_becomes_a_node_and_the_next_request_extends() {
+    for mut agent in [Agent::chat(), Agent::messages()] {
+        let bench = Bench::new().await;
+        let first = agent.turn(&bench, "one").await;
+        assert_eq!(
+            (first.received.as_str(), first.node.as_str()),
+            ("new_lineage/none", "-")
+        );
+        agent.system = prompt("act");
+        let second = agent.turn(&bench, "two").await;
+        assert!(
+            second.received.starts_with("rewrite/system_changed@"),
+            "{second:?}"
+        );
+        assert_eq!(second.sent, "extend/none", "{second:?}");
+        assert!(second.node.contains('@') && second.nodes == 1, "{second:?}");
+        assert_eq!((second.lineage, second.continued), (first.lineage, first.lineage));
+        let third = agent.turn(&bench, "three").await;
+        assert_eq!(
+            (third.received.as_str(), third.sent.as_str()),
+            ("extend/none", "extend/none")
+        );
+        assert_eq!((third.node.as_str(), third.nodes), ("-", 1));
+        assert_eq!(third.sent_kept.0, third.sent_kept.1);
+        assert_append_only(&bench, &agent);
+        let operator = bench.provider.recorded().pop().unwrap().operator.unwrap();
+        assert!(format!("{operator:?}").contains("Mode: act"), "{operator:?}");
+    }
+}
+
+/// Each body begins with the one before, and the head in it is the first one.
+fn assert_append_only(bench: &Bench, agent: &Agent) {
+    let sent = bench.sent();
+    for pair in sent.windows(2) {
+        if agent.is_chat() {
+            assert!(pair[1].starts_with(b"{\"messages\":[") && pair[1].starts_with(open_end(&pair[0])));
+        } else {
+            let messages = |body: &Bytes| {
+                let at = body.windows(12).position(|w| w == b"\"messages\":[").unwrap();
+                let end = body.windows(3).rposition(|w| w == b"}],").unwrap();
+                body.slice(at..=end)
+            };
+            assert!(messages(&pair[1]).starts_with(&messages(&pair[0])));
+        }
+        assert!(holds(&pair[1], "Mode: plan"));
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_needs_no_change_leaves_as_it_came() {
+    for mut agent in [Agent::chat(), Agent::messages()] {
+        let bench = Bench::new().await;
+        for text in ["one", "two"] {
+            agent.turn(&bench, text).await;
+            agent.messages.pop();
+            assert_eq!(bench.last(), agent.body().to_string());
+            agent
+                .messages
+                .push(json!({"role": "assistant", "content": "Other words than were answered."}));
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_edit_taken_back_and_a_second_one_are_nodes_too() {
+    let (bench, mut agent) = (Bench::new().await, Agent::chat());
+    for (mode, nodes) in [("plan", 0), ("act", 1), ("plan", 2), ("plan", 2), ("review", 3)] {
+        agent.system = prompt(mode);
+        let prefix = agent.turn(&bench, mode).await;
+        assert_eq!(prefix.nodes, nodes, "{prefix:?}");
+        assert!(
+            ["extend/none", "new_lineage/none"].contains(&prefix.sent.as_str()),
+            "{prefix:?}"
+        );
+    }
+    assert_append_only(&bench, &agent);
+}
+
+#[tokio::test]
+async fn streams_are_read_and_continued() {
+    for mut agent in [Agent::chat(), Agent::messages()] {
+        let bench = Bench::new().await;
+        agent.user("one");
+        let mut body = agent.body();
+        body["stream"] = true.into();
+        bench.provider.push(sim::Answer::text("A streamed answer."));
+        let (status, answer) = bench.ask(agent.path, &[], body.to_string()).await;
+        assert_eq!(status, 200, "{answer}");
+        let first = bench.summary();
+        assert_eq!((first.outcome, first.usage.is_some()), ("ok", !agent.is_chat()));
+        agent
+            .messages
+            .push(json!({"role": "assistant", "content": "A streamed answer."}));
+        agent.system = prompt("act");
+        let second = agent.turn(&bench, "two").await;
+        assert_eq!((second.sent.as_str(), second.nodes), ("extend/none", 1));
+    }
+}
+
+#[tokio::test]
+async fn observe_changes_no_byte() {
+    let bench = Bench::with("mode = \"observe\"", sim::Config::default(), Ledger::memory()).await;
+    let mut agent = Agent::chat();
+    agent.turn(&bench, "one").await;
+    agent.system = prompt("act");
+    let second = agent.turn(&bench, "two").await;
+    agent.messages.pop();
+    assert_eq!(bench.last(), agent.body().to_string());
+    assert!(
+        second.received.starts_with("rewrite/system_changed@"),
+        "{second:?}"
+    );
+    assert_eq!(
+        (&second.received, second.received_kept),
+        (&second.sent, second.sent_kept)
+    );
+    assert_eq!((second.node.as_str(), second.nodes), ("-", 0));
+}
+
+#[tokio::test]
+async fn a_signed_body_is_never_changed() {
+    let (bench, mut agent) = (Bench::new().await, Agent::chat());
+    agent.turn(&bench, "one").await;
+    agent.system = prompt("act");
+    agent.turn(&bench, "two").await;
+    agent.lines = vec!["Content-Digest: sha-256=:x:".into()];
+    let signed = agent.turn(&bench, "three").await;
+    agent.messages.pop();
+    assert_eq!(bench.last(), agent.body().to_string());
+    assert_eq!(signed.nodes, 0);
+    assert!(
+        metrics(&bench.proxy)
+            .await
+            .contains(r#"passthrough_total{reason="signed"} 1"#)
+    );
+}
+
+#[tokio::test]
+async fn counting_tokens_gets_the_same_rewrite_and_leaves_no_trace() {
+    let (bench, mut agent) = (Bench::new().await, Agent::messages());
+    agent.turn(&bench, "one").await;
+    agent.system = prompt("act");
+    agent.user("two");
+    let count = "/v1/messages/count_tokens";
+    let (status, answer) = bench.ask(count, &[], agent.body().to_string()).await;
+    assert_eq!(status, 200, "{answer}");
+    let counted = bench.summary();
+    assert_eq!((counted.call, counted.usage), ("count_tokens", None));
+    let counted = (bench.last(), counted.prefix.unwrap());
+    assert_eq!(counted.1.nodes, 1);
+    assert_eq!(
+        metrics(&bench.proxy)
+            .await
+            .lines()
+            .find(|line| line.contains("_nodes_total{")),
+        None
+    );
+    bench.ask(agent.path, &[], agent.body().to_string()).await;
+    let asked = bench.prefix();
+    assert_eq!(
+        (&bench.last(), asked.continued),
+        (&counted.0, counted.1.continued)
+    );
+}
+
+#[tokio::test]
+async fn what_happened_is_counted() {
+    let (bench, mut agent) = (Bench::new().await, Agent::messages());
+    for mode in ["plan", "act", "act"] {
+        agent.system = prompt(mode);
+        agent.turn(&bench, mode).await;
+    }
+    let text = metrics(&bench.proxy).await;
+    for needle in [
+        r#"inkfast_nodes_total{carrier="system",format="anthropic_messages",mode="replace",text="full"} 1"#,
+        r#"inkfast_client_breaks_total{cause="system_changed",format="anthropic_messages"} 1"#,
+        r#"inkfast_input_tokens_total{cache="read",model="claude-*",upstream="anthropic"} "#,
+        r#"inkfast_prefix_items_total{format="anthropic_messages",result="stable"} "#,
+        "inkfast_ledger_lineages 1",
+        "inkfast_rewrite_duration_seconds_count",
+        "inkfast_state_write_duration_seconds_count 1",
+    ] {
+        assert!(text.contains(needle), "{needle} is not in {text}");
+    }
+    for absent in [
+        "inkfast_breaks_total{",
+        "inkfast_guard_failures_total",
+        "inkfast_passthrough_total{",
+    ] {
+        assert!(!text.contains(absent), "{absent} is in {text}");
+    }
+}
