@@ -284,9 +284,15 @@ impl Head<'_> {
             .iter()
             .map(|item| u64::from(item.mark.len))
             .sum();
-        let nodes: u64 = plan.nodes.iter().map(|node| node.bytes.len() as u64).sum();
+        let head: u64 = self
+            .request
+            .head
+            .blocks
+            .iter()
+            .map(|block| u64::from(block.frozen.len))
+            .sum();
         let carried = self.choice.path.superseded_carried as f64 * cached;
-        plan.nodes.len() > 1 && carried > (history + nodes) as f64 * (uncached - cached)
+        plan.nodes.len() > 1 && carried > (head + history) as f64 * (uncached - cached)
     }
 
     fn update(
