@@ -164,7 +164,10 @@ async fn checked(proxy: &Arc<Proxy>, prompt: &Arc<Prompt>, form: Form) -> Result
             Ok(Ok(planned)) if prompt.signed && planned.is_edited() => reason = Passthrough::Signed,
             Ok(Ok(planned)) => {
                 let second_best = reason == Passthrough::Guard;
-                return Ok(Planned { second_best, ..planned });
+                return Ok(Planned {
+                    second_best,
+                    ..planned
+                });
             }
             Ok(Err(violation)) => {
                 tracing::error!(event = "guard", violation, "a plan was not sent");
