@@ -53,9 +53,7 @@ pub fn on_path(
     }
     // Nodes right behind the last matched item: also where with them the head in force is the one that is asked for.
     let behind = path.nodes.iter().filter(|node| {
-        node.position as usize == limit
-            && !sure(node)
-            && !answered_without(request, path, node, limit, past)
+        node.position as usize == limit && !sure(node) && !answered_without(request, path, node, limit, past)
     });
     let mut with = nodes.clone();
     with.extend(behind.filter(|node| is_legal(request, node)).cloned());
@@ -246,7 +244,11 @@ fn block_in_turn(request: &Request, turn: &Turn, sent: usize) -> Result<(usize, 
             .iter()
             .position(|item| item.mark.role == Role::User)
             .ok_or(Miss::None)?;
-    let floor = turn.results.unwrap_or(user_start).max(sent.min(user_end));
+    if user_end < sent {
+        // Something that is no user's stands behind, and was sent.
+        return Err(Miss::None);
+    }
+    let floor = turn.results.unwrap_or(user_start).max(sent);
     if floor == user_start {
         let holder = &request.layout.messages[request.history[floor].message as usize];
         return if holder.content == Content::Other {
@@ -271,7 +273,8 @@ fn inside_message(request: &Request, turn: &Turn, sent: usize) -> Result<(usize,
         Content::Other => Err(Miss::None),
         Content::Blocks(_, ref blocks) if blocks.is_empty() => Err(Miss::None),
         _ if index >= sent => Ok((index, Slot::Lead)),
-        _ => Ok((index + 1, Slot::Trail)),
+        _ if index + 1 == sent => Ok((index + 1, Slot::Trail)),
+        _ => Err(Miss::None),
     }
 }
 
