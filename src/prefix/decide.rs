@@ -210,7 +210,7 @@ impl Head<'_> {
         };
         let group = prompt::group_for(&effective, &wanted);
         let changed = !plan.nodes.is_empty() || group.is_some();
-        if let Some(reason) = self.fold(&effective, &wanted, plan).filter(|_| changed) {
+        if changed && let Some(reason) = self.fold(&effective, &wanted, plan) {
             return self.thaw(plan, Outcome::Rebaseline(reason));
         }
         match group {
@@ -284,7 +284,13 @@ impl Head<'_> {
             .iter()
             .map(|item| u64::from(item.mark.len))
             .sum();
-        let head: u64 = self.request.head.blocks.iter().map(|block| u64::from(block.frozen.len)).sum();
+        let head: u64 = self
+            .request
+            .head
+            .blocks
+            .iter()
+            .map(|block| u64::from(block.frozen.len))
+            .sum();
         let carried = self.choice.path.superseded_carried as f64 * cached;
         plan.nodes.len() > 1 && carried > (head + history) as f64 * (uncached - cached)
     }

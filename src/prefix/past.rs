@@ -159,8 +159,14 @@ impl Path {
         if self.nodes.is_empty() {
             return 0;
         }
-        let entries: Vec<Entry> = self.nodes.iter().flat_map(|node| node.entries.iter().cloned()).collect();
-        let Some(baseline) = self.baseline.texts() else { return 0 };
+        let entries: Vec<Entry> = self
+            .nodes
+            .iter()
+            .flat_map(|node| node.entries.iter().cloned())
+            .collect();
+        let Some(baseline) = self.baseline.texts() else {
+            return 0;
+        };
         let bytes = |texts: &[String]| texts.iter().map(|text| text.len() as u64).sum::<u64>();
         let nodes: u64 = self.nodes.iter().map(|node| node.bytes.len() as u64).sum();
         (bytes(&baseline) + nodes).saturating_sub(bytes(&derive(&baseline, &entries)))

@@ -94,10 +94,23 @@ impl Run {
             for member in members {
                 let (before, after) = (plain(&before[*member]), plain(&after[*member]));
                 let (before, after) = (before.as_array().unwrap(), after.as_array().unwrap());
-                let differs = before.iter().zip(after).position(|(before, after)| before != after);
+                let differs = before
+                    .iter()
+                    .zip(after)
+                    .position(|(before, after)| before != after);
                 let first = differs.unwrap_or(after.len().min(before.len()));
-                let short = |items: &[Value]| items.get(first).map(|item| item.to_string().chars().take(600).collect::<String>());
-                assert_eq!(first, before.len(), "{member}[{first}]: {:?} became {:?}", short(before), short(after));
+                let short = |items: &[Value]| {
+                    items
+                        .get(first)
+                        .map(|item| item.to_string().chars().take(600).collect::<String>())
+                };
+                assert_eq!(
+                    first,
+                    before.len(),
+                    "{member}[{first}]: {:?} became {:?}",
+                    short(before),
+                    short(after)
+                );
             }
         }
         let nodes = self.inkfast.metric("inkfast_nodes_total", &[]);
