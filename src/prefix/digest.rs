@@ -62,9 +62,7 @@ impl Hasher {
 
     /// The first 128 bits.
     pub fn finish(&self) -> Digest {
-        let mut out = [0; 16];
-        self.0.finalize_xof().fill(&mut out);
-        Digest(out)
+        cut(self.0.finalize())
     }
 }
 
@@ -77,6 +75,23 @@ impl Digest {
     /// Keyed digest of one byte string in `domain`.
     pub fn keyed(key: &[u8; 32], domain: &str, bytes: &[u8]) -> Self {
         Hasher::keyed(key, domain).part(bytes).finish()
+    }
+
+    /// Digest of at most three digests in a domain of at most 16 bytes: all fits into one block of the hash, so that
+    /// the many keys of a request cost little. How many there are is fixed by the domain.
+    pub fn of_few<const N: usize>(domain: &'static str, digests: [Self; N]) -> Self {
+        const { assert!(N <= 3, "one block holds the domain and three digests") };
+        debug_assert!(domain.len() <= 16);
+        let mut block = [[0; 16]; 4];
+        block[0]
+            .iter_mut()
+            .zip(domain.bytes())
+            .for_each(|(to, from)| *to = from);
+        block[1..]
+            .iter_mut()
+            .zip(digests)
+            .for_each(|(to, from)| *to = from.0);
+        cut(blake3::hash(block.as_flattened()))
     }
 
     /// Digest of a list of digests, in order.
@@ -95,12 +110,15 @@ impl Chain {
 
     /// This chain with one more item.
     pub fn then(self, item: Canonical) -> Self {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(b"chain");
-        hasher.update(&self.0.0);
-        hasher.update(&item.0.0);
-        Self(Hasher(hasher).finish())
+        Self(Digest::of_few("inkfast chain v1", [self.0, item.0]))
     }
+}
+
+/// The first 128 bits of a hash.
+fn cut(hash: blake3::Hash) -> Digest {
+    let mut first = [0; 16];
+    first.copy_from_slice(&hash.as_bytes()[..16]);
+    Digest(first)
 }
 
 /// The id that people see for an item: UUIDv5 over its kind and canonical digest, within `namespace`.

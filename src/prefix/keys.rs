@@ -77,12 +77,12 @@ pub fn request_key(scope: Scope, request: &Request) -> Digest {
 
 /// The key of a history up to one item.
 pub fn chain_key(scope: Scope, chain: Chain) -> Digest {
-    key(scope, "chain", &chain.0)
+    Digest::of_few("chain key", [scope.0, chain.0])
 }
 
 /// The key of an answer.
 pub fn answer_key(scope: Scope, answer: AnswerMark) -> Digest {
-    key(scope, "answer", &answer.digest)
+    Digest::of_few("answer key", [scope.0, answer.digest])
 }
 
 /// The keys of the assistant items among `marks`, each with its index and its place among the assistant items.
@@ -95,17 +95,10 @@ pub fn assistant_keys<'a>(
         .filter(|(_, mark)| mark.role == Role::Assistant)
         .enumerate()
         .map(move |(ordinal, (index, mark))| {
-            let mut hasher = Hasher::new("inkfast assistant v1");
-            hasher
-                .part(&scope.0.0)
-                .part(&(ordinal as u64).to_le_bytes())
-                .part(&mark.canonical.0.0);
-            (index, hasher.finish())
+            let ordinal = Digest((ordinal as u128).to_le_bytes());
+            (
+                index,
+                Digest::of_few("assistant key", [scope.0, ordinal, mark.canonical.0]),
+            )
         })
-}
-
-fn key(scope: Scope, domain: &str, digest: &Digest) -> Digest {
-    let mut hasher = Hasher::new(domain);
-    hasher.part(&scope.0.0).part(&digest.0);
-    hasher.finish()
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::prefix::item::{Item, Kind, Mark, Member, Message, Names, Request, Role};
+use crate::prefix::item::{Head, Item, Kind, Mark, Member, Message, Names, Request, Role};
 
 use super::body::{self, Context, Reader, Said};
 use super::canonical;
@@ -30,7 +30,7 @@ const NAMES: Names = Names {
 
 /// Reads a messages request.
 pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Result<Request, Fault> {
-    let mut reader = Reader::new(body, context, known, NAMES)?;
+    let mut reader = Reader::new(body, context, known, NAMES);
     let (mut found, attribution) = (false, context.attribution);
     reader.members(|reader, name, member| match name {
         "messages" => {
@@ -52,12 +52,13 @@ pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Re
         return Err(Fault::Shape);
     }
     head::seal(&mut reader.request.head);
-    Ok(reader.finish(said))
+    reader.finish(said)
 }
 
 fn system(reader: &mut Reader<'_>, mut member: Member, attribution: bool) -> Result<(), Fault> {
     let start = reader.cursor.pos();
     match reader.cursor.peek()? {
+        _ if reader.take_over_head(|known| is_read_so(known, attribution)) => {}
         b'"' => {
             let token = reader.cursor.string()?;
             reader.request.head.blocks.push(head::string(reader.src, token));
@@ -95,6 +96,19 @@ fn blocks(reader: &mut Reader<'_>, attribution: bool) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Whether a head was read as it is read where the provider strips attribution blocks, or does not.
+fn is_read_so(head: &Head, attribution: bool) -> bool {
+    let unread = head
+        .blocks
+        .first()
+        .is_some_and(|block| is_attribution(&block.frozen.texts));
+    if attribution {
+        !unread
+    } else {
+        head.attribution.is_none()
+    }
+}
+
 fn is_attribution(texts: &Option<Vec<String>>) -> bool {
     texts
         .as_ref()
@@ -110,7 +124,7 @@ fn messages(reader: &mut Reader<'_>) -> Result<(), Fault> {
     reader.cursor.expect(b'[')?;
     let (mut first, mut ordinal) = (true, 0);
     while reader.cursor.element(&mut first)? {
-        if !reader.take_over_message(ordinal, 0) {
+        if !reader.take_over_message(ordinal, &mut false) {
             message(reader, ordinal)?;
         }
         ordinal += 1;
@@ -133,7 +147,7 @@ fn message(reader: &mut Reader<'_>, ordinal: usize) -> Result<(), Fault> {
         "system" => Role::Operator,
         _ => return Err(Fault::Shape),
     };
-    reader.note_marker(&envelope);
+    let marker_ttl = reader.note_marker(&envelope);
     let extra = extra(reader, &envelope);
     let start = reader.request.history.len();
     match &envelope.content {
@@ -173,6 +187,7 @@ fn message(reader: &mut Reader<'_>, ordinal: usize) -> Result<(), Fault> {
         content,
         role,
         items,
+        marker_ttl,
     });
     Ok(())
 }

@@ -33,7 +33,7 @@ const NAMES: Names = Names {
 
 /// Reads a chat completion request.
 pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Result<Request, Fault> {
-    let mut reader = Reader::new(body, context, known, NAMES)?;
+    let mut reader = Reader::new(body, context, known, NAMES);
     let mut found = false;
     reader.members(|reader, name, _| match name {
         "messages" => {
@@ -66,7 +66,7 @@ pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Re
     if !found {
         return Err(Fault::Shape);
     }
-    Ok(reader.finish(said))
+    reader.finish(said)
 }
 
 fn messages(reader: &mut Reader<'_>) -> Result<(), Fault> {
@@ -77,8 +77,7 @@ fn messages(reader: &mut Reader<'_>) -> Result<(), Fault> {
     reader.cursor.expect(b'[')?;
     let (mut first, mut ordinal, mut leading) = (true, 0, true);
     while reader.cursor.element(&mut first)? {
-        let head_len = reader.request.head.blocks.len();
-        if leading || !reader.take_over_message(ordinal, head_len) {
+        if !reader.take_over_message(ordinal, &mut leading) {
             message(reader, ordinal, &mut leading)?;
         }
         ordinal += 1;
@@ -93,7 +92,7 @@ fn message(reader: &mut Reader<'_>, ordinal: usize, leading: &mut bool) -> Resul
     let role_name = envelope.word(&reader.cursor, b"role").ok_or(Fault::Shape)?;
     let role = role(role_name)?;
     *leading &= role == Role::Operator;
-    reader.note_marker(&envelope);
+    let marker_ttl = reader.note_marker(&envelope);
     let items = reader.request.history.len();
     let mut end = items;
     if *leading {
@@ -136,6 +135,7 @@ fn message(reader: &mut Reader<'_>, ordinal: usize, leading: &mut bool) -> Resul
         content,
         role,
         items: items..end,
+        marker_ttl,
     });
     Ok(())
 }
