@@ -57,20 +57,20 @@ pub fn choose(request: &Request, key: Digest, past: &Past, policy: &Policy) -> O
     let mut carried = carried.into_iter();
     candidates.retain(|_| carried.next() == Some(false));
     let best = best(&mut candidates, request);
+    // A twin that is still in flight is continued by nobody: what it continues, this request continues, too.
     let exact = past
         .exact
         .as_ref()
-        .filter(|path| path.request == key && same_person(request, path));
+        .filter(|path| path.request == key && path.is_committed() && same_person(request, path));
     match (exact, best) {
         (Some(exact), best) => {
             let against = best.filter(|best| best.path.lineage == exact.lineage && best.path.is_committed());
-            let exact_choice = Choice {
+            Some(Choice {
                 path: exact.clone(),
                 shared: matching(request, exact),
                 answer_at: None,
                 against: against.map_or_else(|| exact.clone(), |best| best.path.clone()),
-            };
-            exact.is_committed().then_some(exact_choice)
+            })
         }
         (None, Some(best)) => Some(Choice {
             path: best.path.clone(),

@@ -86,7 +86,7 @@ impl Attempt {
             Ok(step) => Self::ready(prompt, planned, step),
             Err(reason) => {
                 proxy.metrics.record_passthrough(reason.as_str());
-                let without = if planned.lowered.new_node.is_some() {
+                let without = if planned.has_new_node() {
                     checked(proxy, prompt, Form::NoNode).await.unwrap_or(planned)
                 } else {
                     planned
@@ -125,6 +125,10 @@ impl Planned {
     /// Whether any byte differs from the client's.
     pub fn is_edited(&self) -> bool {
         !self.lowered.edits.is_empty()
+    }
+
+    fn has_new_node(&self) -> bool {
+        self.plan.new_node.is_some() || !self.plan.anew.is_empty()
     }
 }
 
@@ -185,7 +189,7 @@ impl Prompt {
         guard::check(&Departure {
             request,
             parent: plan.parent.as_deref().map(|path| (path, plan.shared)),
-            frozen: plan.baseline.is_some() && plan.parent.is_some(),
+            frozen: plan.keeps_prefix(),
             head: &lowered.head,
             nodes: &lowered.nodes,
             edits: &lowered.edits,
