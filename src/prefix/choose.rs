@@ -52,7 +52,7 @@ pub fn choose(request: &Request, key: Digest, past: &Past, policy: &Policy) -> O
         .collect();
     let carried: Vec<bool> = candidates
         .iter()
-        .map(|twin| is_carried(twin, &candidates, request))
+        .map(|twin| is_carried(twin, &candidates, request) || is_other(twin, &candidates, request))
         .collect();
     let mut carried = carried.into_iter();
     candidates.retain(|_| carried.next() == Some(false));
@@ -144,6 +144,18 @@ fn is_carried(twin: &Candidate, all: &[Candidate], request: &Request) -> bool {
             && nodes(&other.path).starts_with(&nodes(&twin.path))
     };
     answered && twin.shared == end && all.iter().any(extends)
+}
+
+/// Where the next client item is the answer that one twin got, the others are not what is continued.
+fn is_other(twin: &Candidate, all: &[Candidate], request: &Request) -> bool {
+    let ends_there = |other: &Candidate| other.shared == twin.shared && other.path.items.len() == twin.shared;
+    let answer = request.history.get(twin.shared).and_then(|item| item.answer);
+    answer.is_some()
+        && ends_there(twin)
+        && twin.path.answer != answer
+        && all
+            .iter()
+            .any(|other| ends_there(other) && other.path.answer == answer)
 }
 
 /// Only what an upstream accepted is continued. Where that is unknown (the process died), an answer behind the

@@ -19,6 +19,7 @@ use crate::{
         Cause, Plan, Rope, apply, decide,
         decide::own,
         guard::{self, Departure},
+        past::Sent,
         record::sent,
     },
     proxy::{
@@ -40,6 +41,8 @@ pub struct Attempt {
     pub decoded: bool,
     /// What is in it; none where it was not read.
     pub planned: Option<Arc<Planned>>,
+    /// Why it is not what was decided first.
+    pub passthrough: Option<Passthrough>,
     /// Its record.
     pub step: Step,
 }
@@ -50,6 +53,9 @@ pub struct Planned {
     pub plan: Plan,
     /// The edits of the body, with what goes out by them.
     pub lowered: Lowered,
+    /// What the ledger is told of it.
+    pub sent: Sent,
+    form: Form,
     rope: Rope,
 }
 
@@ -72,28 +78,38 @@ impl Attempt {
             body: received.into_body(),
             decoded: false,
             planned: None,
+            passthrough: None,
             step: Step::unrecorded(),
         }
     }
 
     /// A prompt in this form, or in the next best where that cannot be.
     pub async fn new(proxy: &Arc<Proxy>, prompt: &Arc<Prompt>, form: Form) -> Self {
-        let Some(planned) = checked(proxy, prompt, form).await else {
-            proxy.metrics.record_passthrough(Passthrough::Internal.as_str());
-            return Self::unread(Received::Whole(prompt.received.clone()));
-        };
-        match record(proxy, prompt, &planned).await {
-            Ok(step) => Self::ready(prompt, planned, step),
-            Err(reason) => {
-                proxy.metrics.record_passthrough(reason.as_str());
-                let without = if planned.has_new_node() {
-                    checked(proxy, prompt, Form::NoNode).await.unwrap_or(planned)
-                } else {
-                    planned
-                };
-                Self::ready(prompt, without, Step::unrecorded())
+        let mut planned = checked(proxy, prompt, form).await;
+        let (mut step, mut passthrough) = (Step::unrecorded(), None);
+        let sent = planned.as_ref().map(|planned| planned.sent.clone());
+        if let Some(sent) = sent.filter(|_| !prompt.counts_only) {
+            match Step::append(proxy, prompt.scope, sent).await {
+                Ok(recorded) => step = recorded,
+                Err(reason) => {
+                    passthrough = Some(reason);
+                    if planned.as_ref().is_some_and(Planned::has_new_node) {
+                        planned = checked(proxy, prompt, Form::NoNode).await;
+                    }
+                }
             }
         }
+        let attempt = match planned {
+            Some(planned) => Self::ready(prompt, planned, (step, passthrough)),
+            None => Self {
+                passthrough: passthrough.or(Some(Passthrough::Internal)),
+                ..Self::unread(Received::Whole(prompt.received.clone()))
+            },
+        };
+        if let Some(reason) = attempt.passthrough {
+            proxy.metrics.record_passthrough(reason.as_str());
+        }
+        attempt
     }
 
     /// The bytes, once.
@@ -102,7 +118,9 @@ impl Attempt {
         std::mem::replace(&mut self.body, empty)
     }
 
-    fn ready(prompt: &Prompt, planned: Planned, step: Step) -> Self {
+    fn ready(prompt: &Prompt, planned: Planned, (step, passthrough): (Step, Option<Passthrough>)) -> Self {
+        let by_guard = planned.form == Form::Own(Cause::Guard);
+        let signed = prompt.signed.then_some(Passthrough::Signed);
         let edited = planned.is_edited();
         let (length, body) = if edited {
             (planned.rope.len as u64, Pieces::body(&planned.rope))
@@ -116,6 +134,7 @@ impl Attempt {
             length: Some(length),
             decoded: edited,
             planned: Some(Arc::new(planned)),
+            passthrough: passthrough.or(by_guard.then_some(Passthrough::Guard)).or(signed),
             step,
         }
     }
@@ -140,9 +159,6 @@ async fn checked(proxy: &Arc<Proxy>, prompt: &Arc<Prompt>, form: Form) -> Option
         match off_thread(prompt.request.body.len(), move || shared.plan(form)).await {
             Ok(Ok(planned)) if prompt.signed && planned.is_edited() => {}
             Ok(Ok(planned)) => {
-                if form == Form::Own(Cause::Guard) {
-                    proxy.metrics.record_passthrough(Passthrough::Guard.as_str());
-                }
                 return Some(planned);
             }
             Ok(Err(violation)) => {
@@ -196,23 +212,16 @@ impl Prompt {
             rope: &rope,
         })
         .map_err(guard::Violation::as_str)?;
-        Ok(Planned { plan, lowered, rope })
+        let out = (lowered.head.clone(), lowered.nodes.clone());
+        let sent = sent(request, (self.scope, &self.keys), &plan, out, self.now_ms);
+        Ok(Planned {
+            plan,
+            lowered,
+            sent,
+            form,
+            rope,
+        })
     }
-}
-
-async fn record(proxy: &Arc<Proxy>, prompt: &Prompt, planned: &Planned) -> Result<Step, Passthrough> {
-    if prompt.counts_only {
-        return Ok(Step::unrecorded());
-    }
-    let lowered = &planned.lowered;
-    let sent = sent(
-        &prompt.request,
-        (prompt.scope, &prompt.keys),
-        &planned.plan,
-        (lowered.head.clone(), lowered.nodes.clone()),
-        prompt.now_ms,
-    );
-    Step::append(proxy, prompt.scope, sent).await
 }
 
 /// A body in pieces, of known length.

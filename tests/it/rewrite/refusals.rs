@@ -134,20 +134,92 @@ async fn a_body_that_was_not_changed_is_never_sent_twice() {
     assert_eq!((status, bench.sent().len()), (400, 1));
 }
 
+/// Counting tokens may be refused and asked again, but nothing is learned from it.
 #[tokio::test]
 async fn counting_tokens_learns_nothing() {
+    let upstream = Upstream::start(|seen| async move {
+        if !holds(&seen.body, "\"role\":\"system\"") {
+            return whole(r#"{"input_tokens":1,"content":[],"usage":{}}"#);
+        }
+        let mut refusal = whole(r#"{"error":{"message":"messages.1: role 'system' is not supported"}}"#);
+        *refusal.status_mut() = hyper::StatusCode::BAD_REQUEST;
+        refusal
+    })
+    .await;
+    let (proxy, tap) = proxy(&upstream.url(), "", Ledger::memory()).await;
+    let mut agent = Agent::messages();
+    agent.turn_to(proxy.proxy_addr, "one").await;
+    agent.messages.pop();
+    agent
+        .messages
+        .push(json!({"role": "assistant", "content": "An answer that nobody saw."}));
+    agent.system = prompt("act");
+    agent.user("two");
+    let body = agent.body().to_string();
+    let count = "/v1/messages/count_tokens";
+    for (path, tries) in [
+        (count, 2),
+        (count, 2),
+        (agent.path, 2),
+        (agent.path, 1),
+        (count, 1),
+    ] {
+        let before = upstream.seen().len();
+        assert_eq!(ask(proxy.proxy_addr, path, &[], &body).await.0, 200);
+        assert_eq!(upstream.seen().len() - before, tries, "{path}");
+        assert!(holds(&upstream.seen().pop().unwrap().body, "<system-reminder>"));
+    }
+    assert!(
+        tap.try_iter()
+            .skip(1)
+            .all(|one| one.prefix.is_some_and(|prefix| prefix.nodes == 1))
+    );
+}
+
+/// Thinking that is bound to the form in which the conversation went out so far keeps that form.
+#[tokio::test]
+async fn bound_thinking_is_not_sent_in_another_form() {
     let (bench, mut agent) = (Bench::new().await, Agent::messages());
-    // The table takes it for a model that takes system messages; this provider's does not.
-    agent.model = "claude-opus-5-unknown";
+    agent.model = "claude-opus-5-5";
+    bench
+        .provider
+        .push(Answer::text("first").with_thinking("I think."));
+    agent.turn(&bench, "one").await;
+    agent.system = prompt("act");
+    bench.provider.push(Answer::error(400, "something else"));
+    let second = agent.turn(&bench, "two").await;
+    let sent = bench.sent();
+    assert_eq!(
+        (sent.len(), second.node.as_str(), second.nodes),
+        (3, "deferred", 0),
+        "{second:?}"
+    );
+    assert!(holds(&sent[2], "Mode: plan") && !holds(&sent[2], "Mode: act"));
+    assert!(metrics(&bench.proxy).await.contains("inkfast_deferred_total 1"));
+    let third = agent.turn(&bench, "three").await;
+    assert_eq!(
+        (third.nodes, third.sent.as_str()),
+        (1, "extend/none"),
+        "{third:?}"
+    );
+}
+
+#[tokio::test]
+async fn an_error_that_says_the_thinking_is_foreign_goes_to_the_clients_own_body() {
+    let (bench, mut agent) = (Bench::new().await, Agent::messages());
+    agent.model = "claude-opus-5-5";
+    bench
+        .provider
+        .push(Answer::text("first").with_thinking("I think."));
     agent.turn(&bench, "one").await;
     agent.system = prompt("act");
     agent.user("two");
-    let count = "/v1/messages/count_tokens";
     for _ in 0..2 {
-        let before = bench.sent().len();
-        let (status, answer) = bench.ask(count, &[], agent.body().to_string()).await;
-        assert_eq!(status, 200, "{answer}");
-        let tries = bench.sent().len() - before;
-        assert!(tries >= 1, "{tries}");
+        let error = "messages.1.content.0: thinking is bound to a different conversation";
+        bench.provider.push(Answer::error(400, error));
     }
+    let body = agent.body().to_string();
+    bench.ask(agent.path, &[], &body).await;
+    let sent = bench.sent();
+    assert_eq!((sent.len(), &sent[2][..]), (3, body.as_bytes()));
 }

@@ -1,6 +1,12 @@
 //! Turn by turn: what becomes of an edited prompt.
 
+use std::sync::Arc;
+
 use inkfast::sim;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 
 use super::*;
 
@@ -104,6 +110,62 @@ async fn streams_are_read_and_continued() {
     }
 }
 
+/// The answer is on record before the client can have its last event, though the stream itself goes on.
+#[tokio::test]
+async fn a_client_that_acts_on_the_last_event_finds_its_answer_on_record() {
+    let fed = Fed::new();
+    let first = Arc::clone(&fed);
+    let upstream = Upstream::start(move |seen| {
+        let streamed = holds(&seen.body, "\"stream\":true").then(|| first.answer());
+        async move {
+            let Some(mut answer) = streamed else {
+                return whole(r#"{"choices":[{"message":{"content":"fine"},"finish_reason":"stop"}]}"#);
+            };
+            let events = hyper::header::HeaderValue::from_static("text/event-stream");
+            answer.headers_mut().insert("content-type", events);
+            answer
+        }
+    })
+    .await;
+    let (proxy, tap) = proxy(&upstream.url(), "", Ledger::memory()).await;
+    let mut agent = Agent::chat();
+    agent.user("one");
+    let mut body = agent.body();
+    body["stream"] = true.into();
+    fed.send("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Streamed.\"}}]}\n\n")
+        .await;
+    fed.send("data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n")
+        .await;
+    fed.send("data: [DONE]\n\n").await;
+    let body = body.to_string();
+    let mut stream = TcpStream::connect(proxy.proxy_addr).await.unwrap();
+    let head = format!(
+        "POST {} HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}",
+        agent.path,
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut read = Vec::new();
+    while !holds(&read, "data: [DONE]\n\n") {
+        assert_ne!(stream.read_buf(&mut read).await.unwrap(), 0);
+    }
+    agent
+        .messages
+        .push(json!({"role": "assistant", "content": "Streamed."}));
+    agent.system = prompt("act");
+    agent.turn_to(proxy.proxy_addr, "two").await;
+    let second = tap.recv_timeout(Duration::from_secs(5)).unwrap().prefix.unwrap();
+    assert_eq!(
+        (second.sent.as_str(), second.nodes),
+        ("extend/none", 1),
+        "{second:?}"
+    );
+    // A client that has its answer and leaves misses nothing.
+    drop(stream);
+    let first = tokio::task::spawn_blocking(move || tap.recv_timeout(Duration::from_secs(5)));
+    assert_eq!(first.await.unwrap().unwrap().outcome, "ok");
+}
+
 #[tokio::test]
 async fn observe_changes_no_byte() {
     let bench = Bench::with("mode = \"observe\"", sim::Config::default(), Ledger::memory()).await;
@@ -185,6 +247,7 @@ async fn what_happened_is_counted() {
         r#"inkfast_prefix_items_total{format="anthropic_messages",result="stable"} "#,
         "inkfast_ledger_lineages 1",
         "inkfast_rewrite_duration_seconds_count",
+        "inkfast_superseded_bytes ",
         "inkfast_state_write_duration_seconds_count 1",
     ] {
         assert!(text.contains(needle), "{needle} is not in {text}");
