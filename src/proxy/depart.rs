@@ -55,7 +55,8 @@ pub struct Planned {
     pub lowered: Lowered,
     /// What the ledger is told of it.
     pub sent: Sent,
-    form: Form,
+    /// The last check stopped what was decided first.
+    second_best: bool,
     rope: Rope,
 }
 
@@ -87,22 +88,22 @@ impl Attempt {
     pub async fn new(proxy: &Arc<Proxy>, prompt: &Arc<Prompt>, form: Form) -> Self {
         let mut planned = checked(proxy, prompt, form).await;
         let (mut step, mut passthrough) = (Step::unrecorded(), None);
-        let sent = planned.as_ref().map(|planned| planned.sent.clone());
+        let sent = planned.as_ref().ok().map(|planned| planned.sent.clone());
         if let Some(sent) = sent.filter(|_| !prompt.counts_only) {
             match Step::append(proxy, prompt.scope, sent).await {
                 Ok(recorded) => step = recorded,
                 Err(reason) => {
                     passthrough = Some(reason);
-                    if planned.as_ref().is_some_and(Planned::has_new_node) {
+                    if planned.as_ref().is_ok_and(Planned::has_new_node) {
                         planned = checked(proxy, prompt, Form::NoNode).await;
                     }
                 }
             }
         }
         let attempt = match planned {
-            Some(planned) => Self::ready(prompt, planned, (step, passthrough)),
-            None => Self {
-                passthrough: passthrough.or(Some(Passthrough::Internal)),
+            Ok(planned) => Self::ready(prompt, planned, (step, passthrough)),
+            Err(reason) => Self {
+                passthrough: passthrough.or(Some(reason)),
                 ..Self::unread(Received::Whole(prompt.received.clone()))
             },
         };
@@ -119,7 +120,7 @@ impl Attempt {
     }
 
     fn ready(prompt: &Prompt, planned: Planned, (step, passthrough): (Step, Option<Passthrough>)) -> Self {
-        let by_guard = planned.form == Form::Own(Cause::Guard);
+        let by_guard = planned.second_best.then_some(Passthrough::Guard);
         let signed = prompt.signed.then_some(Passthrough::Signed);
         let edited = planned.is_edited();
         let (length, body) = if edited {
@@ -134,7 +135,7 @@ impl Attempt {
             length: Some(length),
             decoded: edited,
             planned: Some(Arc::new(planned)),
-            passthrough: passthrough.or(by_guard.then_some(Passthrough::Guard)).or(signed),
+            passthrough: passthrough.or(by_guard).or(signed),
             step,
         }
     }
@@ -151,24 +152,29 @@ impl Planned {
     }
 }
 
-/// The plan for a form that passes the last check, or the one for the next best form; none only where the core failed
-/// altogether.
-async fn checked(proxy: &Arc<Proxy>, prompt: &Arc<Prompt>, form: Form) -> Option<Planned> {
+/// The plan for a form that passes the last check, or the one for the next best form.
+///
+/// # Errors
+/// There is none, which is a bug of the core.
+async fn checked(proxy: &Arc<Proxy>, prompt: &Arc<Prompt>, form: Form) -> Result<Planned, Passthrough> {
+    let mut reason = Passthrough::Internal;
     for form in form.and_fallbacks(prompt.signed) {
         let shared = Arc::clone(prompt);
         match off_thread(prompt.request.body.len(), move || shared.plan(form)).await {
-            Ok(Ok(planned)) if prompt.signed && planned.is_edited() => {}
+            Ok(Ok(planned)) if prompt.signed && planned.is_edited() => reason = Passthrough::Signed,
             Ok(Ok(planned)) => {
-                return Some(planned);
+                let second_best = reason == Passthrough::Guard;
+                return Ok(Planned { second_best, ..planned });
             }
             Ok(Err(violation)) => {
                 tracing::error!(event = "guard", violation, "a plan was not sent");
                 proxy.metrics.record_guard_failure();
+                reason = Passthrough::Guard;
             }
             Err(_) => tracing::error!(event = "internal", "a plan could not be made"),
         }
     }
-    None
+    Err(reason)
 }
 
 impl Form {
@@ -218,7 +224,7 @@ impl Prompt {
             plan,
             lowered,
             sent,
-            form,
+            second_best: false,
             rope,
         })
     }

@@ -133,10 +133,10 @@ impl Tried {
         let own_form = own_head && planned.lowered.nodes.is_empty();
         let carries = |row: &Row, node: &Node| row.carrier == node.carrier && row.placement == node.placement;
         let carried = |row: &Row| planned.lowered.nodes.iter().any(|node| carries(row, node));
-        let rows = policy.rows.iter().enumerate().skip(skipped);
+        let mut rows = skipped..policy.rows.len();
         Self {
             form,
-            row: rows.filter(|(_, row)| carried(row)).map(|(row, _)| row).last(),
+            row: rows.rfind(|row| carried(&policy.rows[*row])),
             placed: planned.plan.new_node.is_some(),
             rows: policy.rows.len(),
             bound: policy.binds_thinking && prompt.request.signed_thinking && !own_form,

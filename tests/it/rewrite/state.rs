@@ -2,6 +2,7 @@
 
 use inkfast::{
     ledger::Fault,
+    prefix::policy::Mutant,
     sim::{Answer, Config},
 };
 
@@ -120,4 +121,41 @@ async fn a_node_that_is_not_on_record_does_not_leave() {
         let needle = format!("passthrough_total{{reason=\"{reason}\"}} 1");
         assert!(metrics(&bench.proxy).await.contains(&needle), "{needle}");
     }
+}
+
+/// A plan that forgets a node or drops an item is stopped at the last check; the client's own body goes out.
+#[tokio::test]
+async fn the_last_check_stops_a_bad_plan() {
+    for mutant in [Mutant::ForgetNode, Mutant::LoseItem] {
+        let (provider, ledger) = (Provider::start(Config::default()).unwrap(), Ledger::memory());
+        let (sound, _tap) = super::proxy(&provider.url(), "", ledger.clone()).await;
+        let mut agent = Agent::chat();
+        for mode in ["plan", "act"] {
+            agent.system = prompt(mode);
+            agent.turn_to(sound.proxy_addr, mode).await;
+        }
+        let (proxy, tap) = super::proxy_with(&provider.url(), "", ledger, Some(mutant)).await;
+        agent.turn_to(proxy.proxy_addr, "three").await;
+        agent.messages.pop();
+        let (last, told) = (provider.recorded().pop().unwrap(), tap.try_recv().unwrap());
+        assert_eq!(last.body, agent.body().to_string(), "{mutant:?}");
+        assert_eq!(told.passthrough, Some("guard"), "{mutant:?}");
+        assert!(
+            metrics(&proxy).await.contains("inkfast_guard_failures_total"),
+            "{mutant:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_prefix_that_the_provider_holds_is_left_alone() {
+    let (bench, mut agent) = (Bench::new().await, Agent::messages());
+    agent.user("one");
+    let mut body = agent.body();
+    body["thread"] = json!("thread_1");
+    bench.ask(agent.path, &[], body.to_string()).await;
+    assert_eq!(
+        (bench.last(), bench.summary().passthrough),
+        (body.to_string().into(), Some("server_state"))
+    );
 }

@@ -260,3 +260,24 @@ async fn what_happened_is_counted() {
         assert!(!text.contains(absent), "{absent} is in {text}");
     }
 }
+
+/// Where carrying the superseded text costs more than the history, the prompt is folded into the head once.
+#[tokio::test]
+async fn a_fold_that_pays_is_the_proxys_break_and_said_to_be() {
+    let (bench, mut agent) = (Bench::new().await, Agent::chat());
+    for turn in 0..20 {
+        agent.system = prompt(&format!("step {turn}"));
+        let prefix = agent.turn(&bench, "on").await;
+        if prefix.node == "rebaseline(economics)" {
+            assert_eq!((prefix.sent.as_str(), prefix.nodes), ("rewrite/rebaseline@messages[0]", 0));
+            let text = metrics(&bench.proxy).await;
+            assert!(text.contains(r#"breaks_total{by="proxy",cause="rebaseline",format="openai_chat"} 1"#));
+            assert!(text.contains(r#"rebaselines_total{reason="economics"} 1"#));
+            let next = agent.turn(&bench, "on").await;
+            assert_eq!((next.sent.as_str(), next.nodes), ("extend/none", 0));
+            return;
+        }
+        assert!(turn == 0 || prefix.sent == "extend/none", "{prefix:?}");
+    }
+    panic!("never folded");
+}
