@@ -30,5 +30,6 @@ mod proxy;
 mod replay;
 mod rewrite;
 mod sequences;
+mod service;
 mod sim;
 mod support;
