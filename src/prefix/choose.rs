@@ -133,8 +133,7 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
 fn is_carried(twin: &Candidate, all: &[Candidate], request: &Request) -> bool {
     let end = twin.path.items.len();
     let answered = request.history.get(end).is_some_and(|item| {
-        item.mark.role == Role::Assistant
-            && (twin.path.answer.is_none() || item.answer == twin.path.answer)
+        item.mark.role == Role::Assistant && (twin.path.answer.is_none() || item.answer == twin.path.answer)
     });
     let nodes = |path: &Path| path.nodes.iter().map(|node| node.digest).collect::<Vec<_>>();
     let extends = |other: &Candidate| {

@@ -3,17 +3,21 @@
 //! Prefix order: tools, system, messages (platform.claude.com, "Prompt caching", 2026-11-30). An item is a content
 //! block with its role; a message without blocks is one item; other members of a message belong to its first block.
 
+mod answer;
+
 use std::ops::Range;
 
 use bytes::Bytes;
 
 use crate::prefix::item::{Head, Item, Kind, Mark, Member, Message, Names, Request, Role};
 
+use super::answer::Draft;
 use super::body::{self, Context, Reader, Said};
 use super::canonical;
 use super::envelope::{self, Content, Digests, Envelope};
 use super::head;
 use super::scan::{Cursor, Fault};
+use super::{Call, Part, Wire};
 
 /// Members beside model, tools, system and messages that change the rendered prefix (same page, "What invalidates
 /// the cache"; `effort` between requests is no edit).
@@ -27,6 +31,39 @@ const NAMES: Names = Names {
     history: "messages",
     blocks: Some("content"),
 };
+
+/// The format.
+pub struct AnthropicMessages;
+
+impl Wire for AnthropicMessages {
+    fn matches(&self, path: &str) -> Option<Call> {
+        // An assistant thread of OpenAI has messages, too, and a model garden other publishers.
+        let foreign =
+            path.contains("/threads/") || path.ends_with("awPredict") && !path.contains("/anthropic/");
+        Call::by_ending(path, &ENDINGS).filter(|_| !foreign)
+    }
+
+    fn parse(&self, body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Result<Request, Fault> {
+        parse(body, context, known)
+    }
+
+    fn usage(&self, draft: &mut Draft, part: Part<'_>) {
+        match part {
+            Part::Event(data) => answer::event(draft, data),
+            Part::Body(data) => answer::body(draft, data),
+        }
+    }
+}
+
+/// Path endings, on the API itself and on Vertex.
+const ENDINGS: [(&str, Call); 6] = [
+    ("/messages", Call::Messages),
+    ("/messages/count_tokens", Call::CountTokens),
+    ("/messages/batches", Call::Other),
+    ("/count-tokens:rawPredict", Call::CountTokens),
+    (":rawPredict", Call::Messages),
+    (":streamRawPredict", Call::Messages),
+];
 
 /// Reads a messages request.
 pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Result<Request, Fault> {

@@ -3,17 +3,21 @@
 //! Prefix order: tools, the leading run of system and developer messages, the other messages
 //! (developers.openai.com, guide "Prompt caching", 2026-11-30). An item is a message.
 
+mod answer;
+
 use std::ops::Range;
 
 use bytes::Bytes;
 
 use crate::prefix::item::{Item, Kind, Mark, Message, Names, Request, Role};
 
+use super::answer::Draft;
 use super::body::{self, Context, Reader, Said};
 use super::canonical;
 use super::envelope::{Content, Envelope};
 use super::head;
 use super::scan::{Cursor, Fault};
+use super::{Call, Part, Wire};
 
 /// Members beside model, tools and messages that change the rendered prefix (same guide, table of settings).
 const RENDERED: [&str; 6] = [
@@ -30,6 +34,26 @@ const NAMES: Names = Names {
     history: "messages",
     blocks: None,
 };
+
+/// The format.
+pub struct OpenaiChat;
+
+impl Wire for OpenaiChat {
+    fn matches(&self, path: &str) -> Option<Call> {
+        Call::by_ending(path, &[("/chat/completions", Call::Messages)])
+    }
+
+    fn parse(&self, body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Result<Request, Fault> {
+        parse(body, context, known)
+    }
+
+    fn usage(&self, draft: &mut Draft, part: Part<'_>) {
+        match part {
+            Part::Event(data) => answer::event(draft, data),
+            Part::Body(data) => answer::body(draft, data),
+        }
+    }
+}
 
 /// Reads a chat completion request.
 pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Result<Request, Fault> {
