@@ -50,7 +50,6 @@ struct Row {
 /// One row a format, in the order of the variants.
 static TABLE: [Row; 2] = [
     Row {
-        format: Format::OpenaiChat,
         name: "openai_chat",
         home: None,
         wire: &OpenaiChat,
