@@ -33,6 +33,8 @@ struct Candidate {
     answer_at: Option<usize>,
     head_equal: bool,
     answered_next: bool,
+    /// There is evidence of a shared past.
+    proven: bool,
 }
 
 /// Why a path counts as the same conversation.
@@ -125,6 +127,7 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
         answer_at,
         head_equal,
         answered_next,
+        proven: evidence != Evidence::None,
     })
 }
 
@@ -297,14 +300,21 @@ fn same_tools(request: &Request, path: &Path) -> bool {
 /// that comes next, depth, and within one lineage the newest. Two lineages at the top: neither.
 fn best<'c>(candidates: &'c mut [Candidate], request: &Request) -> Option<&'c Candidate> {
     let deepest = candidates.iter().map(|candidate| candidate.shared).max()?;
+    // Where the deepest one's own answer comes next, the conversation passed by those that end earlier.
+    let passed = candidates
+        .iter()
+        .any(|candidate| candidate.shared == deepest && candidate.answered_next);
     let order = |candidate: &Candidate| {
         let end = candidate.path.items.len();
         let ends = candidate.shared == end || candidate.answer_at == Some(end);
-        let near = candidate.shared == deepest || ends && turns(request, candidate.shared, deepest) <= 1;
-        // A path that goes on otherwise is a branch: its head says less than the answer that comes next.
+        let one_turn =
+            !passed && ends && candidate.head_equal && turns(request, candidate.shared, deepest) <= 1;
+        let near = candidate.shared == deepest || one_turn;
+        // A path that goes on otherwise, without proof that it is this conversation: its head may be so by chance, and
+        // says less than the answer that comes next.
         (
             near,
-            candidate.head_equal && ends,
+            candidate.head_equal && (ends || candidate.proven),
             candidate.answered_next,
             candidate.head_equal,
             candidate.shared,
