@@ -32,7 +32,9 @@ fn main() {
     print!("{:<44}{:>8}{:>7}  ", "", "us", "ratio");
     println!("{}", STEPS.map(|step| format!("{step:>7}")).concat());
     Format::ALL.into_iter().for_each(bench);
-    println!("\ntime and ratio are of parse + keys + decide + lower and apply; the last three columns come on top");
+    println!(
+        "\ntime and ratio are of parse + keys + decide + lower and apply; the last three columns come on top"
+    );
 }
 
 /// One request in a known situation.
@@ -69,7 +71,12 @@ fn bench(format: Format) {
     };
     let mut scenarios = [
         scenario("never seen", 8.0, None, &body),
-        scenario("extends the last by two messages", 1.0, Some((&before, full - 2)), &body),
+        scenario(
+            "extends the last by two messages",
+            1.0,
+            Some((&before, full - 2)),
+            &body,
+        ),
         scenario("the same again", 1.0, Some((&body, full)), &body),
         scenario("extends it, head edited", 1.0, Some((&before, full - 2)), &edited),
     ];
@@ -79,7 +86,11 @@ fn bench(format: Format) {
         scenarios.iter_mut().for_each(Scenario::run);
     }
     let items = scenarios[0].core.parse(&body, None).history.len();
-    println!("\n{format}: {} bytes, {items} items, BLAKE3 {} us", body.len(), hash.as_micros());
+    println!(
+        "\n{format}: {} bytes, {items} items, BLAKE3 {} us",
+        body.len(),
+        hash.as_micros()
+    );
     scenarios.iter().for_each(|scenario| scenario.print(hash));
 }
 
@@ -99,7 +110,11 @@ impl Scenario {
         };
         let (guard, ()) = timed(|| check(&request, &decided));
         let (record, _) = timed(|| core.record(&request, &decided));
-        for (best, time) in self.best.iter_mut().zip([parse, keys, decide, lower, past, guard, record]) {
+        for (best, time) in self
+            .best
+            .iter_mut()
+            .zip([parse, keys, decide, lower, past, guard, record])
+        {
             *best = time.min(*best);
         }
     }
@@ -109,7 +124,12 @@ impl Scenario {
         let ratio = total.as_secs_f64() / hash.as_secs_f64();
         let name = format!("{} (aim {:.0}x or less)", self.name, self.aim);
         print!("  {name:<42}{:>8}{ratio:>6.2}x  ", total.as_micros());
-        println!("{}", self.best.map(|time| format!("{:>7.1}", time.as_secs_f64() * 1e6)).concat());
+        println!(
+            "{}",
+            self.best
+                .map(|time| format!("{:>7.1}", time.as_secs_f64() * 1e6))
+                .concat()
+        );
     }
 }
 

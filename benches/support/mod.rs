@@ -188,11 +188,7 @@ impl Core {
             text: None,
             loopback: true,
         };
-        let to = Destination {
-            host,
-            format,
-            model,
-        };
+        let to = Destination { host, format, model };
         Self {
             format,
             scope: Scope::new(host, format.as_str(), None),

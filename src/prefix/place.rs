@@ -53,9 +53,7 @@ pub fn on_path(
     }
     // Nodes right behind the last matched item: also where with them the head in force is the one that is asked for.
     let behind = path.nodes.iter().filter(|node| {
-        node.position as usize == limit
-            && !sure(node)
-            && !answered_without(request, path, node, limit, past)
+        node.position as usize == limit && !sure(node) && !answered_without(request, path, node, limit, past)
     });
     let mut with = nodes.clone();
     with.extend(behind.filter(|node| is_legal(request, node)).cloned());

@@ -184,7 +184,11 @@ impl PacedDemo {
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut first = String::new();
         output.read_line(&mut first).unwrap();
-        let admin = first.trim().strip_prefix("admin=").unwrap_or_else(|| panic!("{first:?}")).to_owned();
+        let admin = first
+            .trim()
+            .strip_prefix("admin=")
+            .unwrap_or_else(|| panic!("{first:?}"))
+            .to_owned();
         // The rest is read so that the demo never waits for us.
         thread::spawn(move || output.lines().map_while(Result::ok).for_each(drop));
         Self { child, admin }

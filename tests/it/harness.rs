@@ -162,7 +162,9 @@ impl Core {
 
     /// The same core over a copy of its ledger; none where that is a file.
     pub fn copy(&self) -> Option<Self> {
-        let Store::Memory(ledger) = &self.store else { return None };
+        let Store::Memory(ledger) = &self.store else {
+            return None;
+        };
         let bytes = ledger.to_bytes().unwrap();
         Some(Self {
             store: Store::Memory(MemoryLedger::from_bytes(&bytes).unwrap()),

@@ -25,8 +25,7 @@ fn a_killed_proxy_goes_on_where_it_was() {
     let mut random = Random(0x5eed);
     let mut inkfast = Inkfast::serve(folder.path(), &config);
     for conversation in 0..KILLS / TURNS {
-        let mut history =
-            vec![question(conversation, 1)];
+        let mut history = vec![question(conversation, 1)];
         let mut last: Option<Value> = None;
         for turn in 1..=TURNS + 1 {
             let head =
@@ -45,8 +44,7 @@ fn a_killed_proxy_goes_on_where_it_was() {
             last = Some(sent);
             let answer: Value = serde_json::from_slice(&answer).unwrap();
             history.push(answer["choices"][0]["message"].clone());
-            history
-                .push(question(conversation, turn + 1));
+            history.push(question(conversation, turn + 1));
             if turn <= TURNS {
                 std::thread::sleep(Duration::from_micros(random.below(30_000)));
                 inkfast.kill();

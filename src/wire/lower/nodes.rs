@@ -163,7 +163,9 @@ fn with_trail(message: &Bytes, nodes: &[&Node]) -> Option<Bytes> {
         envelope::Content::Text(token) => push(&mut made, token.end - 1, text(nodes)),
         envelope::Content::Blocks(_, blocks) => {
             let end = blocks.last()?.range.end;
-            nodes.iter().for_each(|node| made.push(at(end, &[b",", &part(node)])));
+            nodes
+                .iter()
+                .for_each(|node| made.push(at(end, &[b",", &part(node)])));
         }
         envelope::Content::Other => return None,
     }

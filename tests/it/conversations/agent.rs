@@ -53,7 +53,9 @@ impl Prompt {
         }
         if !self.todo.is_empty() {
             main += "\n# Todo\n";
-            self.todo.iter().for_each(|item| main += &format!("- [ ] step number {item} of the plan\n"));
+            self.todo
+                .iter()
+                .for_each(|item| main += &format!("- [ ] step number {item} of the plan\n"));
         }
         if self.spaces {
             main = main.replace('\n', "  \n");
@@ -78,10 +80,15 @@ impl Prompt {
             Edit::Todo if n % 3 == 0 => drop(self.todo.pop()),
             Edit::Todo => self.todo.push(n),
             Edit::Clock => self.clock = Some(n % 3600),
-            Edit::AppendBlock => self.more.push(format!("# Memory {n}\nThe user {} likes tea.", self.owner)),
+            Edit::AppendBlock => self
+                .more
+                .push(format!("# Memory {n}\nThe user {} likes tea.", self.owner)),
             Edit::SeveralBlocks => {
                 self.rules.iter_mut().take(2).for_each(|rule| *rule = n);
-                self.more = vec![format!("# Skill {n}\nCook."), format!("# Plan {n}\nFor {}.", self.owner)];
+                self.more = vec![
+                    format!("# Skill {n}\nCook."),
+                    format!("# Plan {n}\nFor {}.", self.owner),
+                ];
             }
             Edit::Reorder => self.order = !self.order,
             Edit::Clear => self.cleared = !self.cleared,
@@ -158,17 +165,18 @@ impl Agent {
 
     /// Drops messages until the model has the last word (or nothing is left), with no call open.
     pub fn complete(&mut self) {
-        while self.history.last().is_some_and(|last| {
-            !matches!(last, Message::Assistant { calls, .. } if calls.is_empty())
-        }) {
+        while self
+            .history
+            .last()
+            .is_some_and(|last| !matches!(last, Message::Assistant { calls, .. } if calls.is_empty()))
+        {
             self.history.pop();
         }
     }
 
     /// Where the user spoke.
     pub fn user_turns(&self) -> Vec<usize> {
-        let is_user =
-            |message: &Message| matches!(message, Message::User(_) | Message::Reminded(..));
+        let is_user = |message: &Message| matches!(message, Message::User(_) | Message::Reminded(..));
         (0..self.history.len())
             .filter(|index| is_user(&self.history[*index]))
             .collect()

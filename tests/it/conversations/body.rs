@@ -72,7 +72,10 @@ impl Draft {
                 );
                 envelope(style, [("type", text("function")), ("function", function)])
             };
-            members.push(("tools".to_owned(), Json::Arr(self.tools.iter().map(tool).collect())));
+            members.push((
+                "tools".to_owned(),
+                Json::Arr(self.tools.iter().map(tool).collect()),
+            ));
         }
         members
     }
@@ -86,7 +89,10 @@ impl Draft {
                 let last = blocks.pop().unwrap();
                 blocks.push(marked(style, last));
             }
-            return vec![envelope(style, [("role", text(self.role)), ("content", Json::Arr(blocks))])];
+            return vec![envelope(
+                style,
+                [("role", text(self.role)), ("content", Json::Arr(blocks))],
+            )];
         }
         let message = |content: &String| {
             let content = match style.head_blocks {
@@ -116,14 +122,18 @@ impl Draft {
                 ));
             }
             Message::System(said) => out.push(plain("system", said)),
-            Message::Assistant { text: said, calls, .. } if calls.is_empty() => {
+            Message::Assistant {
+                text: said, calls, ..
+            } if calls.is_empty() => {
                 let content = self.chat_content(said, false);
                 out.push(envelope(
                     style,
                     [("role", text("assistant")), ("content", content)],
                 ));
             }
-            Message::Assistant { text: said, calls, .. } => {
+            Message::Assistant {
+                text: said, calls, ..
+            } => {
                 let call = |id: &String| {
                     let function = envelope(
                         style,
@@ -197,7 +207,10 @@ impl Draft {
                     ],
                 )
             };
-            members.push(("tools".to_owned(), Json::Arr(self.tools.iter().map(tool).collect())));
+            members.push((
+                "tools".to_owned(),
+                Json::Arr(self.tools.iter().map(tool).collect()),
+            ));
         }
         let last = self.history.len().saturating_sub(1);
         let messages = self.history.iter().enumerate();
@@ -236,13 +249,21 @@ impl Draft {
         let block = |said: &str| envelope(style, [("type", text("text")), ("text", text(said))]);
         let (role, mut blocks) = match message {
             Message::User(said) | Message::System(said) if !style.blocks && !mark => {
-                let role = if matches!(message, Message::User(_)) { "user" } else { "system" };
+                let role = if matches!(message, Message::User(_)) {
+                    "user"
+                } else {
+                    "system"
+                };
                 return envelope(style, [("role", text(role)), ("content", text(said))]);
             }
             Message::User(said) => ("user", vec![block(said)]),
             Message::System(said) => ("system", vec![block(said)]),
             Message::Reminded(reminder, said) => ("user", vec![block(reminder), block(said)]),
-            Message::Assistant { text: said, calls, thinking } => {
+            Message::Assistant {
+                text: said,
+                calls,
+                thinking,
+            } => {
                 if !thinking && calls.is_empty() && !style.blocks {
                     return envelope(style, [("role", text("assistant")), ("content", text(said))]);
                 }
@@ -250,7 +271,11 @@ impl Draft {
             }
             Message::Results(results, said) => {
                 let result = |(id, result): &(String, String)| {
-                    let content = if style.blocks { Json::Arr(vec![block(result)]) } else { text(result) };
+                    let content = if style.blocks {
+                        Json::Arr(vec![block(result)])
+                    } else {
+                        text(result)
+                    };
                     envelope(
                         style,
                         [
@@ -261,7 +286,10 @@ impl Draft {
                     )
                 };
                 let results = results.iter().map(result);
-                ("user", results.chain(said.as_ref().map(|said| block(said))).collect())
+                (
+                    "user",
+                    results.chain(said.as_ref().map(|said| block(said))).collect(),
+                )
             }
         };
         if let Some(last) = blocks.pop_if(|_| mark && role == "user") {
@@ -293,7 +321,10 @@ fn assistant(style: &Style, said: &str, calls: &[String], thinking: bool) -> Vec
                 ("type", text("tool_use")),
                 ("id", text(id)),
                 ("name", text("read_file")),
-                ("input", object([("path", text(format!("{id}.rs"))), ("deep", Json::Bool(true))])),
+                (
+                    "input",
+                    object([("path", text(format!("{id}.rs"))), ("deep", Json::Bool(true))]),
+                ),
             ],
         ));
     }

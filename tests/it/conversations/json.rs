@@ -60,7 +60,9 @@ pub fn envelope<const N: usize>(style: &Style, members: [(&str, Json); N]) -> Js
 
 /// Adds a cache marker to a block, behind or in front.
 pub fn marked(style: &Style, block: Json) -> Json {
-    let Json::Obj(mut members) = block else { return block };
+    let Json::Obj(mut members) = block else {
+        return block;
+    };
     let marker = ("cache_control".to_owned(), object([("type", text("ephemeral"))]));
     match style.order % 3 {
         1 => members.insert(0, marker),

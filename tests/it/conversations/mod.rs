@@ -29,14 +29,35 @@ pub type Counts = BTreeMap<String, usize>;
 const HOSTS: [(&str, Format, [&str; 2]); script::ROUTES] = [
     ("api.openai.com", Format::OpenaiChat, ["gpt-5.5", "gpt-6"]),
     ("localhost", Format::OpenaiChat, ["qwen-3", "qwen-4"]),
-    ("api.anthropic.com", Format::AnthropicMessages, ["claude-opus-5", "claude-3-7-sonnet"]),
-    ("api.anthropic.com", Format::AnthropicMessages, ["claude-3-7-sonnet", "claude-opus-5"]),
-    ("gateway.example", Format::AnthropicMessages, ["claude-opus-5", "some-model"]),
-    ("api.anthropic.com", Format::AnthropicMessages, ["claude-opus-5-5", "claude-opus-5"]),
+    (
+        "api.anthropic.com",
+        Format::AnthropicMessages,
+        ["claude-opus-5", "claude-3-7-sonnet"],
+    ),
+    (
+        "api.anthropic.com",
+        Format::AnthropicMessages,
+        ["claude-3-7-sonnet", "claude-opus-5"],
+    ),
+    (
+        "gateway.example",
+        Format::AnthropicMessages,
+        ["claude-opus-5", "some-model"],
+    ),
+    (
+        "api.anthropic.com",
+        Format::AnthropicMessages,
+        ["claude-opus-5-5", "claude-opus-5"],
+    ),
 ];
 
 /// Runs a script; the first violation ends it.
-pub fn run(script: &Script, mutant: Option<Mutant>, on_disk: bool, counts: &mut Counts) -> Result<(), Violation> {
+pub fn run(
+    script: &Script,
+    mutant: Option<Mutant>,
+    on_disk: bool,
+    counts: &mut Counts,
+) -> Result<(), Violation> {
     let mut world = World::new(script, mutant, on_disk);
     let done = script.steps.iter().try_for_each(|step| world.step(step));
     for (name, count) in std::mem::take(&mut world.counts) {
@@ -122,7 +143,8 @@ impl<'s> World<'s> {
     fn act(&mut self, agent: &mut Agent, act: Act, step: &Step) {
         match act {
             Act::Regenerate => {
-                if matches!(agent.history.last(), Some(Message::Assistant { .. })) && agent.history.len() > 1 {
+                if matches!(agent.history.last(), Some(Message::Assistant { .. })) && agent.history.len() > 1
+                {
                     agent.history.pop();
                     agent.follows = None;
                     return;
@@ -130,12 +152,18 @@ impl<'s> World<'s> {
             }
             Act::EditEarlier | Act::BackTwo => {
                 let turns = agent.user_turns();
-                let back = if act == Act::BackTwo { turns.len().checked_sub(2) } else { Some(step.pick % turns.len().max(1)) };
+                let back = if act == Act::BackTwo {
+                    turns.len().checked_sub(2)
+                } else {
+                    Some(step.pick % turns.len().max(1))
+                };
                 if let Some(at) = back.and_then(|back| turns.get(back)) {
                     agent.history.truncate(*at);
                     agent.follows = None;
                     let n = self.next();
-                    agent.history.push(Message::User(format!("Instead, look at part {n}.")));
+                    agent
+                        .history
+                        .push(Message::User(format!("Instead, look at part {n}.")));
                     return;
                 }
             }
@@ -209,25 +237,38 @@ impl<'s> World<'s> {
         let calls = agent.calls();
         if !calls.is_empty() {
             self.count("tool results");
-            let results = calls.into_iter().map(|id| (id.clone(), format!("contents of {id}")));
+            let results = calls
+                .into_iter()
+                .map(|id| (id.clone(), format!("contents of {id}")));
             let said = (step.pick % 5 == 0).then(|| format!("And mind part {n}."));
             return agent.history.push(Message::Results(results.collect(), said));
         }
         let last = agent.history.last();
-        let open = matches!(last, Some(Message::User(_) | Message::Reminded(..) | Message::Results(..)));
-        if open && (step.pick % 2 == 0 || matches!(agent.history.last(), Some(Message::Results(..)))) && agent.last.is_some() {
+        let open = matches!(
+            last,
+            Some(Message::User(_) | Message::Reminded(..) | Message::Results(..))
+        );
+        if open
+            && (step.pick % 2 == 0 || matches!(agent.history.last(), Some(Message::Results(..))))
+            && agent.last.is_some()
+        {
             return self.count("asked again");
         }
         if open && agent.last.is_some() {
             agent.follows = None;
             self.count("interrupted");
         }
-        agent.history.push(match (agent.history.is_empty(), step.pick % 6) {
-            (true, pick) if pick < 4 => self.opener(),
-            (_, 0) => Message::User("Go on.".to_owned()),
-            (_, 1) => Message::Reminded(format!("<system-reminder>note {n}</system-reminder>"), format!("Do part {n}.")),
-            _ => Message::User(format!("Do part {n}, please – carefully.")),
-        });
+        agent
+            .history
+            .push(match (agent.history.is_empty(), step.pick % 6) {
+                (true, pick) if pick < 4 => self.opener(),
+                (_, 0) => Message::User("Go on.".to_owned()),
+                (_, 1) => Message::Reminded(
+                    format!("<system-reminder>note {n}</system-reminder>"),
+                    format!("Do part {n}."),
+                ),
+                _ => Message::User(format!("Do part {n}, please – carefully.")),
+            });
     }
 
     fn opener(&self) -> Message {
@@ -306,19 +347,29 @@ impl<'s> World<'s> {
         let (text, calls, thinking) = match step.said {
             Said::Unique => (format!("Part {n} is done."), 0, false),
             Said::Common => ("OK.".to_owned(), 0, false),
-            Said::Long => (format!("Here is {n}. {}", "It was a long way. ".repeat(12)), 0, false),
+            Said::Long => (
+                format!("Here is {n}. {}", "It was a long way. ".repeat(12)),
+                0,
+                false,
+            ),
             Said::Calls(calls) => (String::new(), calls, false),
             Said::Thinking => (format!("I thought of {n}."), 0, anthropic),
             Said::ThinkingCalls => (format!("Let me see {n}."), 2, anthropic),
         };
         let calls = (0..calls).map(|index| format!("call_{n}_{index}")).collect();
-        Message::Assistant { text, calls, thinking }
+        Message::Assistant {
+            text,
+            calls,
+            thinking,
+        }
     }
 
     /// The same body again, whatever became of it.
     fn retry(&mut self, index: usize, step: &Step) -> Result<(), Violation> {
         let mut agent = self.agents[index].clone();
-        let Some(draft) = agent.last.clone() else { return Ok(()) };
+        let Some(draft) = agent.last.clone() else {
+            return Ok(());
+        };
         agent.history = draft.history.clone();
         agent.follows = None;
         let turn = self.send(&agent, &draft)?;
@@ -387,19 +438,33 @@ impl<'s> World<'s> {
             whole.complete();
             other.history = whole.history;
             other.prompt.rules = vec![n; 2];
-            other.prompt.more = vec![format!("Search only {n}. Report {}.", "briefly and plainly ".repeat(20))];
+            other.prompt.more = vec![format!(
+                "Search only {n}. Report {}.",
+                "briefly and plainly ".repeat(20)
+            )];
             other.tools = vec!["search".to_owned()];
         }
         if step.act == Act::Title {
             let n = self.next();
-            other.prompt = Prompt { cleared: true, ..Prompt::of("nobody", false) };
+            other.prompt = Prompt {
+                cleared: true,
+                ..Prompt::of("nobody", false)
+            };
             if step.pick % 2 == 0 {
-                other.prompt = Prompt { rules: Vec::new(), ..Prompt::of(&format!("the title desk {n}"), false) };
+                other.prompt = Prompt {
+                    rules: Vec::new(),
+                    ..Prompt::of(&format!("the title desk {n}"), false)
+                };
             }
             other.tools = Vec::new();
             let first = agent.history.first().cloned();
-            other.history = first.into_iter().filter(|first| matches!(first, Message::User(_))).collect();
-            other.history.push(Message::User("Write a title of five words.".to_owned()));
+            other.history = first
+                .into_iter()
+                .filter(|first| matches!(first, Message::User(_)))
+                .collect();
+            other
+                .history
+                .push(Message::User("Write a title of five words.".to_owned()));
         }
         other
     }
@@ -407,7 +472,9 @@ impl<'s> World<'s> {
     fn agent(&mut self, person: usize, session: Option<String>) -> Agent {
         let conversation = self.conversations;
         self.conversations += 1;
-        let dice = |sides: u64, salt: u64| mix(self.script.seed ^ salt.wrapping_mul(31) ^ (conversation as u64) << 8) % sides;
+        let dice = |sides: u64, salt: u64| {
+            mix(self.script.seed ^ salt.wrapping_mul(31) ^ (conversation as u64) << 8) % sides
+        };
         let style = Style {
             space: dice(3, 1) as u8,
             escapes: dice(3, 2) == 0,
@@ -424,7 +491,11 @@ impl<'s> World<'s> {
             session: session.or(own),
             prompt: Prompt::of(&format!("owner-{person}"), dice(2, 9) == 0),
             prompts: Vec::new(),
-            role: if dice(3, 10) == 0 && self.format == Format::OpenaiChat { "developer" } else { "system" },
+            role: if dice(3, 10) == 0 && self.format == Format::OpenaiChat {
+                "developer"
+            } else {
+                "system"
+            },
             tools: vec!["read_file".to_owned(), "run".to_owned()],
             history: Vec::new(),
             model: self.models[0].to_owned(),
@@ -436,7 +507,11 @@ impl<'s> World<'s> {
         if matches!(self.script.opener, Opener::FewShot) {
             for word in ["red", "blue"] {
                 agent.history.push(Message::User(format!("Colour of {word}?")));
-                let said = Message::Assistant { text: word.to_owned(), calls: Vec::new(), thinking: false };
+                let said = Message::Assistant {
+                    text: word.to_owned(),
+                    calls: Vec::new(),
+                    thinking: false,
+                };
                 agent.history.push(said);
             }
         }
@@ -455,8 +530,11 @@ impl<'s> World<'s> {
 
 /// The last question and its answer.
 fn kept_pair(history: &[Message]) -> Option<Vec<Message>> {
-    let [.., question, answer] = history else { return None };
-    matches!(question, Message::User(_) | Message::Reminded(..)).then(|| vec![question.clone(), answer.clone()])
+    let [.., question, answer] = history else {
+        return None;
+    };
+    matches!(question, Message::User(_) | Message::Reminded(..))
+        .then(|| vec![question.clone(), answer.clone()])
 }
 
 fn answer_text(answer: &Message) -> String {

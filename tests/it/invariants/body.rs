@@ -87,12 +87,23 @@ impl Body {
     pub fn parse(bytes: &[u8], format: Format, strips_attribution: bool) -> Self {
         let text = std::str::from_utf8(bytes).unwrap();
         let raw: Raw<'_> = serde_json::from_str(text).unwrap();
-        let Tree::Obj(members) = Tree::parse(text) else { panic!("no object") };
-        let rest = members.iter().filter(|(key, _)| !matches!(key.as_str(), "system" | "tools" | "messages"));
-        let mut rest: Vec<_> = rest.map(|(key, value)| format!("{key}:{}", value.plain())).collect();
+        let Tree::Obj(members) = Tree::parse(text) else {
+            panic!("no object")
+        };
+        let rest = members
+            .iter()
+            .filter(|(key, _)| !matches!(key.as_str(), "system" | "tools" | "messages"));
+        let mut rest: Vec<_> = rest
+            .map(|(key, value)| format!("{key}:{}", value.plain()))
+            .collect();
         rest.sort();
         let mut body = Self {
-            tools: raw.tools.iter().flatten().map(|tool| tool.get().to_owned()).collect(),
+            tools: raw
+                .tools
+                .iter()
+                .flatten()
+                .map(|tool| tool.get().to_owned())
+                .collect(),
             head: Vec::new(),
             attribution: None,
             items: Vec::new(),
@@ -118,7 +129,10 @@ impl Body {
             leading &= role == "system" || role == "developer";
             let texts = texts(tree.get("content"));
             if leading {
-                self.head.push(Block { raw: unmarked(message.get()), texts });
+                self.head.push(Block {
+                    raw: unmarked(message.get()),
+                    texts,
+                });
                 continue;
             }
             let calls = tree.get("tool_calls").map_or(0, |calls| calls.list().len());
@@ -142,7 +156,10 @@ impl Body {
         let system = system.map_or("null", RawValue::get);
         if system.starts_with('"') {
             let texts = vec![serde_json::from_str(system).unwrap()];
-            self.head.push(Block { raw: system.to_owned(), texts });
+            self.head.push(Block {
+                raw: system.to_owned(),
+                texts,
+            });
         } else if system.starts_with('[') {
             let blocks: Vec<&RawValue> = serde_json::from_str(system).unwrap();
             for block in blocks {
@@ -151,7 +168,10 @@ impl Body {
                 if strips && first && texts[0].starts_with("x-anthropic-billing-header:") {
                     self.attribution = Some(block.get().to_owned());
                 } else {
-                    self.head.push(Block { raw: unmarked(block.get()), texts });
+                    self.head.push(Block {
+                        raw: unmarked(block.get()),
+                        texts,
+                    });
                 }
             }
         }
@@ -196,7 +216,9 @@ impl Body {
         let mut out = Vec::new();
         let mut count = 0;
         for item in &self.items {
-            let whole = left.iter().position(|node| outside(node) && item.raw.as_bytes() == node.bytes);
+            let whole = left
+                .iter()
+                .position(|node| outside(node) && item.raw.as_bytes() == node.bytes);
             if let Some(at) = whole {
                 out.push(Element::Node(sent(left.remove(at), count)));
                 continue;
@@ -204,7 +226,9 @@ impl Body {
             let mut item = item.clone();
             let mut behind = Vec::new();
             for node in nodes.iter().filter(|node| !outside(node)) {
-                let Some(at) = left.iter().position(|other| std::ptr::eq(*other, *node)) else { continue };
+                let Some(at) = left.iter().position(|other| std::ptr::eq(*other, *node)) else {
+                    continue;
+                };
                 if let Some(bare) = without(&item.raw, node) {
                     item.raw = bare;
                     item.holds = true;
@@ -224,7 +248,11 @@ impl Body {
         }
         match left.first() {
             None => Ok(out),
-            Some(node) => Err(format!("node {} at {} does not stand in the body", text(&node.bytes), node.position)),
+            Some(node) => Err(format!(
+                "node {} at {} does not stand in the body",
+                text(&node.bytes),
+                node.position
+            )),
         }
     }
 }
@@ -233,7 +261,12 @@ impl Body {
 fn texts(content: Option<&Tree>) -> Vec<String> {
     match content {
         Some(Tree::Str(text)) => vec![text.clone()],
-        Some(content) => content.list().iter().filter_map(|block| block.get("text")?.str()).map(str::to_owned).collect(),
+        Some(content) => content
+            .list()
+            .iter()
+            .filter_map(|block| block.get("text")?.str())
+            .map(str::to_owned)
+            .collect(),
         None => Vec::new(),
     }
 }
@@ -241,7 +274,11 @@ fn texts(content: Option<&Tree>) -> Vec<String> {
 /// What a message says, call ids included: how the world names answers.
 fn said(message: &Tree) -> String {
     let ids = |list: Option<&Tree>| -> Vec<String> {
-        list.iter().flat_map(|list| list.list()).filter_map(|call| call.get("id")?.str()).map(str::to_owned).collect()
+        list.iter()
+            .flat_map(|list| list.list())
+            .filter_map(|call| call.get("id")?.str())
+            .map(str::to_owned)
+            .collect()
     };
     let mut calls = ids(message.get("tool_calls"));
     calls.extend(ids(message.get("content")));
@@ -271,15 +308,26 @@ fn without(raw: &str, node: &Node) -> Option<String> {
     let content = message.content?.get();
     let fragment = text(&node.bytes);
     let lead = node.slot == Slot::Lead;
-    let bare = if let Some(inner) = content.strip_prefix('"').and_then(|inner| inner.strip_suffix('"')) {
-        let rest = if lead { inner.strip_prefix(&fragment) } else { inner.strip_suffix(&fragment) };
+    let bare = if let Some(inner) = content
+        .strip_prefix('"')
+        .and_then(|inner| inner.strip_suffix('"'))
+    {
+        let rest = if lead {
+            inner.strip_prefix(&fragment)
+        } else {
+            inner.strip_suffix(&fragment)
+        };
         format!("\"{}\"", rest?)
     } else {
         let part = format!("{{\"type\":\"text\",\"text\":\"{fragment}\"}}");
         let blocks: Vec<&RawValue> = serde_json::from_str(content).ok()?;
         let edge = if lead { blocks.first() } else { blocks.last() };
         edge.filter(|edge| edge.get() == part)?;
-        if lead { content.replacen(&format!("{part},"), "", 1) } else { content.replacen(&format!(",{part}"), "", 1) }
+        if lead {
+            content.replacen(&format!("{part},"), "", 1)
+        } else {
+            content.replacen(&format!(",{part}"), "", 1)
+        }
     };
     Some(raw.replacen(content, &bare, 1))
 }
@@ -290,7 +338,11 @@ pub fn unmarked(raw: &str) -> String {
     while let Some(key) = out.find("\"cache_control\"") {
         let end = key + out[key..].find('}').expect("a marker ends") + 1;
         let before = out[..key].trim_end();
-        let start = if before.ends_with(',') { before.len() - 1 } else { key };
+        let start = if before.ends_with(',') {
+            before.len() - 1
+        } else {
+            key
+        };
         let mut end = end;
         if start == key {
             let rest = out[end..].trim_start();

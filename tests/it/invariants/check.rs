@@ -65,7 +65,10 @@ struct Case<'a> {
 type Check = Result<(), Violation>;
 
 fn broken<T>(invariant: u8, what: impl Into<String>) -> Result<T, Violation> {
-    Err(Violation { invariant, what: what.into() })
+    Err(Violation {
+        invariant,
+        what: what.into(),
+    })
 }
 
 impl Checker {
@@ -131,11 +134,16 @@ impl Checker {
         self.seen_before(&case, body)?;
         self.pairs(&case)?;
         self.strangers(&case)?;
-        self.bodies.insert((body.clone(), format!("{:?}", told.hints)), turn.seq);
+        self.bodies
+            .insert((body.clone(), format!("{:?}", told.hints)), turn.seq);
         let folded = !turn.plan.keeps_prefix() && turn.plan.parent.is_some();
         let sent = Sent {
             conversation: told.conversation,
-            lineage: turn.plan.parent.as_ref().map_or(turn.seq, |parent| parent.lineage),
+            lineage: turn
+                .plan
+                .parent
+                .as_ref()
+                .map_or(turn.seq, |parent| parent.lineage),
             client,
             out: turn.out.clone(),
             body: out,
@@ -150,7 +158,9 @@ impl Checker {
 
     /// The upstream answered; `seen` is false where the proxy missed what.
     pub fn answered(&mut self, seq: Seq, answer: &str, seen: bool) {
-        let Some(sent) = self.sent.get_mut(&seq) else { return };
+        let Some(sent) = self.sent.get_mut(&seq) else {
+            return;
+        };
         sent.answer = seen.then(|| answer.to_owned());
         sent.status = Some(200);
         let nodes = node_names(&sent.elements);
@@ -192,19 +202,41 @@ impl Checker {
         if case.out.attribution != case.client.attribution {
             return broken(2, "the attribution is not this request's");
         }
-        let Some(parent) = self.parent(case) else { return Ok(()) };
-        if matches!(plan.outcome, Outcome::Rebaseline(_) | Outcome::Adopted | Outcome::PassedThrough) {
+        let Some(parent) = self.parent(case) else {
+            return Ok(());
+        };
+        if matches!(
+            plan.outcome,
+            Outcome::Rebaseline(_) | Outcome::Adopted | Outcome::PassedThrough
+        ) {
             return self.may_fold(case, parent);
         }
         if raw_head(&parent.body) != raw_head(case.out) {
-            return broken(2, format!("the frozen head changed: {:?} to {:?}", raw_head(&parent.body), raw_head(case.out)));
+            return broken(
+                2,
+                format!(
+                    "the frozen head changed: {:?} to {:?}",
+                    raw_head(&parent.body),
+                    raw_head(case.out)
+                ),
+            );
         }
         let shared = parent.client.items.iter().zip(&case.client.items);
-        let shared = shared.take_while(|(old, new)| old.canonical == new.canonical).count();
+        let shared = shared
+            .take_while(|(old, new)| old.canonical == new.canonical)
+            .count();
         let whole = shared == parent.client.items.len() && carries(parent, case, shared);
-        let front = if whole { parent.elements.len() } else { front(&parent.elements, shared) };
+        let front = if whole {
+            parent.elements.len()
+        } else {
+            front(&parent.elements, shared)
+        };
         let same = |(old, new): &(&Element, &Element)| same_element(old, new, !plan.anew.is_empty());
-        let kept = parent.elements[..front].iter().zip(case.elements).take_while(same).count();
+        let kept = parent.elements[..front]
+            .iter()
+            .zip(case.elements)
+            .take_while(same)
+            .count();
         if kept < front {
             let (old, new) = (&parent.elements[kept], case.elements.get(kept));
             return broken(2, format!("element {kept} of {front} was {old:?}, is {new:?}"));
@@ -218,26 +250,45 @@ impl Checker {
         if !case.nodes.is_empty() || raw_head(case.client) != raw_head(case.out) {
             return broken(2, format!("{outcome:?}, and not the client's own head alone"));
         }
-        let gone = parent.client.items.iter().any(|old| case.client.items.iter().all(|new| new.canonical != old.canonical));
-        let tools = |body: &Body| body.tools.iter().map(|tool| Tree::parse(&unmarked(tool)).envelope()).collect::<Vec<_>>();
+        let gone = parent
+            .client
+            .items
+            .iter()
+            .any(|old| case.client.items.iter().all(|new| new.canonical != old.canonical));
+        let tools = |body: &Body| {
+            body.tools
+                .iter()
+                .map(|tool| Tree::parse(&unmarked(tool)).envelope())
+                .collect::<Vec<_>>()
+        };
         let reason = match outcome {
-            Outcome::Rebaseline(inkfast::prefix::decide::Reason::Tools) => tools(&parent.client) != tools(case.client),
+            Outcome::Rebaseline(inkfast::prefix::decide::Reason::Tools) => {
+                tools(&parent.client) != tools(case.client)
+            }
             Outcome::Adopted => gone,
             _ => true,
         };
-        if reason { Ok(()) } else { broken(2, format!("{outcome:?} without its reason")) }
+        if reason {
+            Ok(())
+        } else {
+            broken(2, format!("{outcome:?} without its reason"))
+        }
     }
 
     /// 2, seen from the conversation: a plain next request continues the one before it.
     fn continues(&self, case: &Case<'_>) -> Check {
-        let Some(follows) = case.told.follows else { return Ok(()) };
+        let Some(follows) = case.told.follows else {
+            return Ok(());
+        };
         let parent = case.turn.plan.parent.as_ref();
         // A conversation that was taken for two may go on with the one that holds this very head.
-        let other = parent.and_then(|parent| self.sent.get(&parent.seq)).is_some_and(|sent| {
-            sent.conversation == case.told.conversation
-                && sent.lineage != self.sent[&follows].lineage
-                && sent.client.head_texts() == case.client.head_texts()
-        });
+        let other = parent
+            .and_then(|parent| self.sent.get(&parent.seq))
+            .is_some_and(|sent| {
+                sent.conversation == case.told.conversation
+                    && sent.lineage != self.sent[&follows].lineage
+                    && sent.client.head_texts() == case.client.head_texts()
+            });
         let parent = parent.map(|parent| parent.seq);
         if parent == Some(follows) || other {
             return Ok(());
@@ -247,12 +298,18 @@ impl Checker {
 
     /// 5: a body that was seen goes out as it went out.
     fn seen_before(&self, case: &Case<'_>, body: &Bytes) -> Check {
-        let Some(seq) = self.bodies.get(&(body.clone(), format!("{:?}", case.told.hints))) else { return Ok(()) };
+        let Some(seq) = self.bodies.get(&(body.clone(), format!("{:?}", case.told.hints))) else {
+            return Ok(());
+        };
         let before = &self.sent[seq];
-        let rebased = case.turn.plan.outcome != Outcome::Kept && !case.turn.plan.keeps_prefix() || before.folded;
+        let rebased =
+            case.turn.plan.outcome != Outcome::Kept && !case.turn.plan.keeps_prefix() || before.folded;
         let refused = matches!(before.status, Some(400..=428));
         if before.out != case.turn.out && !refused && !rebased {
-            return broken(5, format!("seen as {seq}, and went out otherwise ({:?})", before.status));
+            return broken(
+                5,
+                format!("seen as {seq}, and went out otherwise ({:?})", before.status),
+            );
         }
         Ok(())
     }
@@ -290,11 +347,22 @@ impl Checker {
     }
 
     fn written_with(&self, item: &Item, behind: &[String]) -> Check {
-        let Some(known) = self.answers.get(&item.texts) else { return Ok(()) };
-        if known.iter().any(|nodes| behind.iter().all(|node| nodes.contains(node))) {
+        let Some(known) = self.answers.get(&item.texts) else {
+            return Ok(());
+        };
+        if known
+            .iter()
+            .any(|nodes| behind.iter().all(|node| nodes.contains(node)))
+        {
             return Ok(());
         }
-        broken(6, format!("a node before {:?}, which was written without it: {behind:?}, known {known:?}", item.texts))
+        broken(
+            6,
+            format!(
+                "a node before {:?}, which was written without it: {behind:?}, known {known:?}",
+                item.texts
+            ),
+        )
     }
 
     /// The provider's rules for an operator message in mid-conversation (providers.md 3.4 a to e).
@@ -303,8 +371,13 @@ impl Checker {
             Element::Item(item) => item.role == "system",
             Element::Node(node) => node.slot == Slot::Message,
         };
-        let before = case.elements[..index].iter().rev().find(|element| !is_system(element));
-        let after = case.elements[index + 1..].iter().find(|element| !is_system(element));
+        let before = case.elements[..index]
+            .iter()
+            .rev()
+            .find(|element| !is_system(element));
+        let after = case.elements[index + 1..]
+            .iter()
+            .find(|element| !is_system(element));
         let role = |element: Option<&Element>| match element {
             Some(Element::Item(item)) => item.role.clone(),
             Some(Element::Node(_)) => "user".to_owned(),
@@ -312,7 +385,14 @@ impl Checker {
         };
         let opens = !matches!(after, Some(Element::Item(item)) if !item.opens);
         if role(before) != "user" || !matches!(role(after).as_str(), "" | "assistant") || !opens {
-            return broken(6, format!("an operator message between {:?} and {:?}", role(before), role(after)));
+            return broken(
+                6,
+                format!(
+                    "an operator message between {:?} and {:?}",
+                    role(before),
+                    role(after)
+                ),
+            );
         }
         Ok(())
     }
@@ -321,13 +401,22 @@ impl Checker {
     fn strangers(&self, case: &Case<'_>) -> Check {
         let own = &self.heads[&case.told.conversation];
         let mut effective = case.out.head_texts();
-        for (index, node) in std::iter::once(None).chain(case.nodes.iter().map(Some)).enumerate() {
+        for (index, node) in std::iter::once(None)
+            .chain(case.nodes.iter().map(Some))
+            .enumerate()
+        {
             if let Some(node) = node {
                 effective = prompt::derive(&effective, &node.entries);
             }
             let text = prompt::joined(&normal(&effective));
             if !own.contains(&text) {
-                return broken(11, format!("layer {index} is a stranger's: {text}\nparent {:?}", case.turn.plan.parent.as_ref().map(|parent| parent.seq)));
+                return broken(
+                    11,
+                    format!(
+                        "layer {index} is a stranger's: {text}\nparent {:?}",
+                        case.turn.plan.parent.as_ref().map(|parent| parent.seq)
+                    ),
+                );
             }
         }
         Ok(())
@@ -337,15 +426,25 @@ impl Checker {
 /// 3: baseline and nodes give the head that the client sent.
 fn effective(case: &Case<'_>) -> Check {
     let head = prompt::joined(&normal(&case.client.head_texts()));
-    let entries: Vec<Entry> = case.nodes.iter().flat_map(|node| node.entries.iter().cloned()).collect();
+    let entries: Vec<Entry> = case
+        .nodes
+        .iter()
+        .flat_map(|node| node.entries.iter().cloned())
+        .collect();
     let derived = prompt::joined(&normal(&prompt::derive(&case.out.head_texts(), &entries)));
     if case.turn.plan.outcome == Outcome::Deferred {
-        return if derived == head || waits(case) { Ok(()) } else { broken(3, "deferred outside of a tool loop") };
+        return if derived == head || waits(case) {
+            Ok(())
+        } else {
+            broken(3, "deferred outside of a tool loop")
+        };
     }
     if derived != head {
         return broken(3, format!("in force: {derived}\nwanted: {head}"));
     }
-    let Some(last) = case.nodes.last().filter(|node| node.rendering == Rendering::Full) else { return Ok(()) };
+    let Some(last) = case.nodes.last().filter(|node| node.rendering == Rendering::Full) else {
+        return Ok(());
+    };
     let said = node_text(last);
     let told = said.split_once("\n\n").map_or("", |(_, prompt)| prompt);
     let wanted = prompt::joined(&case.client.head_texts());
@@ -358,9 +457,18 @@ fn effective(case: &Case<'_>) -> Check {
 
 /// A change may wait only in a tool loop, or where thinking is bound to what stands.
 fn waits(case: &Case<'_>) -> bool {
-    let turn = case.client.items.iter().rev().take_while(|item| item.role != "assistant");
+    let turn = case
+        .client
+        .items
+        .iter()
+        .rev()
+        .take_while(|item| item.role != "assistant");
     let in_loop = turn.clone().any(|item| item.kind == Kind::Result);
-    let open = case.client.items.last().is_some_and(|item| item.role == "assistant");
+    let open = case
+        .client
+        .items
+        .last()
+        .is_some_and(|item| item.role == "assistant");
     in_loop || open || case.client.items.iter().any(|item| item.kind == Kind::Thinking)
 }
 
@@ -387,15 +495,29 @@ fn node_text(node: &Node) -> String {
 
 /// 4: every item of the client's, once, in order.
 fn lost(case: &Case<'_>) -> Check {
-    let items: Vec<&Item> = case.elements.iter().filter_map(|element| match element {
-        Element::Item(item) => Some(item),
-        Element::Node(_) => None,
-    }).collect();
+    let items: Vec<&Item> = case
+        .elements
+        .iter()
+        .filter_map(|element| match element {
+            Element::Item(item) => Some(item),
+            Element::Node(_) => None,
+        })
+        .collect();
     let own = &case.client.items;
-    let first = items.iter().zip(own).position(|(out, own)| out.canonical != own.canonical);
+    let first = items
+        .iter()
+        .zip(own)
+        .position(|(out, own)| out.canonical != own.canonical);
     match first {
         None if items.len() == own.len() => Ok(()),
-        first => broken(4, format!("{} items for {}, the first other at {first:?}", items.len(), own.len())),
+        first => broken(
+            4,
+            format!(
+                "{} items for {}, the first other at {first:?}",
+                items.len(),
+                own.len()
+            ),
+        ),
     }
 }
 
@@ -405,13 +527,29 @@ fn raw_head(body: &Body) -> Vec<&str> {
 
 /// Without what is no change: white space at line ends, blank blocks.
 fn normal(blocks: &[String]) -> Vec<String> {
-    let lines = |block: &String| block.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim_end().to_owned();
-    blocks.iter().map(lines).filter(|block| !block.is_empty()).collect()
+    let lines = |block: &String| {
+        block
+            .lines()
+            .map(str::trim_end)
+            .collect::<Vec<_>>()
+            .join("\n")
+            .trim_end()
+            .to_owned()
+    };
+    blocks
+        .iter()
+        .map(lines)
+        .filter(|block| !block.is_empty())
+        .collect()
 }
 
 /// The next item of the client's is the answer that the parent got.
 fn carries(parent: &Sent, case: &Case<'_>, shared: usize) -> bool {
-    let next = case.client.items.get(shared).filter(|item| item.role == "assistant");
+    let next = case
+        .client
+        .items
+        .get(shared)
+        .filter(|item| item.role == "assistant");
     next.is_some_and(|item| parent.answer.as_deref() == Some(&*item.texts))
 }
 
@@ -443,7 +581,11 @@ fn same_element(old: &Element, new: &Element, anew: bool) -> bool {
 }
 
 fn node_names(elements: &[Element]) -> Vec<String> {
-    elements.iter().filter(|element| matches!(element, Element::Node(_))).map(name).collect()
+    elements
+        .iter()
+        .filter(|element| matches!(element, Element::Node(_)))
+        .map(name)
+        .collect()
 }
 
 fn name(element: &Element) -> String {

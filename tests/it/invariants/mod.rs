@@ -12,13 +12,19 @@ pub use check::{Checker, Told, Violation};
 
 /// Runs `cases` random conversations, and shrinks the first that breaks an invariant.
 fn hold(cases: u32, on_disk: bool, seed: u8) -> Counts {
-    let config = Config { cases, max_shrink_iters: 2000, failure_persistence: None, ..Config::default() };
+    let config = Config {
+        cases,
+        max_shrink_iters: 2000,
+        failure_persistence: None,
+        ..Config::default()
+    };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
     let mut runner = TestRunner::new_with_rng(config, rng);
     let counts = std::cell::RefCell::new(Counts::new());
     let done = runner.run(&scripts(), |script| {
-        run(&script, None, on_disk, &mut counts.borrow_mut())
-            .map_err(|violation| TestCaseError::fail(format!("invariant {}: {}", violation.invariant, violation.what)))
+        run(&script, None, on_disk, &mut counts.borrow_mut()).map_err(|violation| {
+            TestCaseError::fail(format!("invariant {}: {}", violation.invariant, violation.what))
+        })
     });
     if let Err(failure) = done {
         panic!("{failure}");
@@ -38,5 +44,8 @@ fn over_random_conversations_on_disk() {
 }
 
 fn cases(default: u32) -> u32 {
-    std::env::var("INKFAST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(default)
+    std::env::var("INKFAST_CASES")
+        .ok()
+        .and_then(|cases| cases.parse().ok())
+        .unwrap_or(default)
 }

@@ -23,7 +23,10 @@ impl Tree {
 
     pub fn get(&self, name: &str) -> Option<&Tree> {
         match self {
-            Self::Obj(members) => members.iter().find(|(key, _)| key == name).map(|(_, value)| value),
+            Self::Obj(members) => members
+                .iter()
+                .find(|(key, _)| key == name)
+                .map(|(_, value)| value),
             _ => None,
         }
     }
@@ -49,9 +52,15 @@ impl Tree {
             Self::Bool(value) => value.to_string(),
             Self::Num(number) => number.clone(),
             Self::Str(text) => format!("{text:?}"),
-            Self::Arr(values) => format!("[{}]", values.iter().map(Self::plain).collect::<Vec<_>>().join(",")),
+            Self::Arr(values) => format!(
+                "[{}]",
+                values.iter().map(Self::plain).collect::<Vec<_>>().join(",")
+            ),
             Self::Obj(members) => {
-                let members: Vec<_> = members.iter().map(|(key, value)| format!("{key:?}:{}", value.plain())).collect();
+                let members: Vec<_> = members
+                    .iter()
+                    .map(|(key, value)| format!("{key:?}:{}", value.plain()))
+                    .collect();
                 format!("{{{}}}", members.join(","))
             }
         }
@@ -59,9 +68,13 @@ impl Tree {
 
     /// A message, a block, a tool or a call: its members in any order, no markers, one text block as its string.
     pub fn envelope(&self) -> String {
-        let Self::Obj(members) = self else { return self.plain() };
+        let Self::Obj(members) = self else {
+            return self.plain();
+        };
         let members = members.iter().filter(|(key, _)| key != "cache_control");
-        let mut members: Vec<String> = members.map(|(key, value)| format!("{key:?}:{}", member(key, value))).collect();
+        let mut members: Vec<String> = members
+            .map(|(key, value)| format!("{key:?}:{}", member(key, value)))
+            .collect();
         members.sort();
         format!("{{{}}}", members.join(","))
     }
@@ -78,8 +91,13 @@ fn member(key: &str, value: &Tree) -> String {
 
 fn content(value: &Tree) -> String {
     match value.list() {
-        [only] if only.get("type").and_then(Tree::str) == Some("text") => only.get("text").map_or_else(String::new, Tree::plain),
-        blocks => format!("[{}]", blocks.iter().map(Tree::envelope).collect::<Vec<_>>().join(",")),
+        [only] if only.get("type").and_then(Tree::str) == Some("text") => {
+            only.get("text").map_or_else(String::new, Tree::plain)
+        }
+        blocks => format!(
+            "[{}]",
+            blocks.iter().map(Tree::envelope).collect::<Vec<_>>().join(",")
+        ),
     }
 }
 

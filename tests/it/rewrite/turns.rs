@@ -269,7 +269,10 @@ async fn a_fold_that_pays_is_the_proxys_break_and_said_to_be() {
         agent.system = prompt(&format!("step {turn}"));
         let prefix = agent.turn(&bench, "on").await;
         if prefix.node == "rebaseline(economics)" {
-            assert_eq!((prefix.sent.as_str(), prefix.nodes), ("rewrite/rebaseline@messages[0]", 0));
+            assert_eq!(
+                (prefix.sent.as_str(), prefix.nodes),
+                ("rewrite/rebaseline@messages[0]", 0)
+            );
             let text = metrics(&bench.proxy).await;
             assert!(text.contains(r#"breaks_total{by="proxy",cause="rebaseline",format="openai_chat"} 1"#));
             assert!(text.contains(r#"rebaselines_total{reason="economics"} 1"#));

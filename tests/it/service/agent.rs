@@ -112,23 +112,31 @@ impl Agent {
              Mode: m{}.\n\nKeep answers short, name the files that you touch, and run the tests before you say done.",
             self.mode
         )];
-        head.extend(self.note.map(|note| format!("Note: n{note}. The user likes tea.")));
+        head.extend(
+            self.note
+                .map(|note| format!("Note: n{note}. The user likes tea.")),
+        );
         head
     }
 
     pub fn body(&self) -> Value {
-        let parameters = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
+        let parameters =
+            json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
         let head = self.head();
         let mut body = json!({"model": self.kind.model()});
         if self.kind.is_chat() {
             let system = |text: &String| json!({"role": "system", "content": text});
             let messages = head.iter().map(system).chain(self.messages.iter().cloned());
             body["messages"] = messages.collect();
-            body["tools"] = json!([{"type": "function", "function": {"name": "read", "parameters": parameters}}]);
+            body["tools"] =
+                json!([{"type": "function", "function": {"name": "read", "parameters": parameters}}]);
             return body;
         }
         body["max_tokens"] = 100.into();
-        body["system"] = head.iter().map(|text| json!({"type": "text", "text": text})).collect();
+        body["system"] = head
+            .iter()
+            .map(|text| json!({"type": "text", "text": text}))
+            .collect();
         body["messages"] = self.messages.clone().into();
         body["tools"] = json!([{"name": "read", "input_schema": parameters}]);
         if self.kind == Kind::Thinking {
@@ -187,9 +195,19 @@ impl Agent {
     }
 
     fn open_calls(&self) -> Vec<String> {
-        let Some(last) = self.messages.last() else { return Vec::new() };
-        let list = if self.kind.is_chat() { &last["tool_calls"] } else { &last["content"] };
-        let calls = list.as_array().into_iter().flatten().filter(|call| call["type"] != "text");
+        let Some(last) = self.messages.last() else {
+            return Vec::new();
+        };
+        let list = if self.kind.is_chat() {
+            &last["tool_calls"]
+        } else {
+            &last["content"]
+        };
+        let calls = list
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|call| call["type"] != "text");
         let ids = calls.filter_map(|call| Some(call["id"].as_str()?.to_owned()));
         ids.collect()
     }
@@ -200,7 +218,8 @@ impl Agent {
             self.messages.extend(calls.iter().map(result));
             return;
         }
-        let result = |id: &String| json!({"type": "tool_result", "tool_use_id": id, "content": "fn main() {}"});
+        let result =
+            |id: &String| json!({"type": "tool_result", "tool_use_id": id, "content": "fn main() {}"});
         let results: Value = calls.iter().map(result).collect();
         self.messages.push(json!({"role": "user", "content": results}));
     }

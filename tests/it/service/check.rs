@@ -53,16 +53,30 @@ pub fn violations(conversation: &[Exchange]) -> Vec<String> {
             found.push(what.to_owned());
         }
     };
-    must(now.status == now.upstream_status, "7: the answer is not the upstream's");
-    must(now.status < 400 || now.scripted || now.own_status >= 400, "7: an error that the client's own body does not get");
+    must(
+        now.status == now.upstream_status,
+        "7: the answer is not the upstream's",
+    );
+    must(
+        now.status < 400 || now.scripted || now.own_status >= 400,
+        "7: an error that the client's own body does not get",
+    );
     let (out, own) = (parts(now.kind, &now.out), parts(now.kind, &now.own));
     must(out.items == own.items, "4: the client's items");
     for (_, node) in &out.nodes {
         must(now.stored.holds(node), "8: a node left before it was on record");
     }
-    must(now.deferred || out.tells(now.mode, now.note), "7: the head's edit is lost");
+    must(
+        now.deferred || out.tells(now.mode, now.note),
+        "7: the head's edit is lost",
+    );
     if now.out != now.own {
-        must(before.iter().any(|one| parts(one.kind, &one.own).head == out.head), "7: a head that was never the client's");
+        must(
+            before
+                .iter()
+                .any(|one| parts(one.kind, &one.own).head == out.head),
+            "7: a head that was never the client's",
+        );
     }
     if let Some(last) = continued(before, now) {
         let last_out = parts(last.kind, &last.out);
@@ -71,7 +85,10 @@ pub fn violations(conversation: &[Exchange]) -> Vec<String> {
         let must_extend = (same_head || now.kind == Kind::Thinking) && !now.restarted;
         let extends = out.extends(&last_out);
         must(!must_extend || extends, "7: what was sent before does not stand");
-        must(extends || now.out == now.own || !now.restarted, "7: neither what was sent before nor the client's own");
+        must(
+            extends || now.out == now.own || !now.restarted,
+            "7: neither what was sent before nor the client's own",
+        );
     }
     found
 }
@@ -93,7 +110,13 @@ impl Parts {
     /// Whether the last word on each named value is this one.
     fn tells(&self, mode: usize, note: Option<usize>) -> bool {
         let nodes = self.nodes.iter().map(|(_, text)| text);
-        let text = self.head.iter().chain(nodes).cloned().collect::<Vec<_>>().join("\n");
+        let text = self
+            .head
+            .iter()
+            .chain(nodes)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join("\n");
         let last = |name: &str| {
             let (_, rest) = text.rsplit_once(name)?;
             rest.split('.').next()?.parse::<usize>().ok()
@@ -106,7 +129,9 @@ impl Parts {
         self.head == before.head
             && self.items.starts_with(&before.items)
             && self.nodes.starts_with(&before.nodes)
-            && self.nodes[before.nodes.len()..].iter().all(|(position, _)| *position >= before.items.len())
+            && self.nodes[before.nodes.len()..]
+                .iter()
+                .all(|(position, _)| *position >= before.items.len())
     }
 }
 
@@ -114,7 +139,9 @@ impl Stored {
     fn holds(&self, node: &str) -> bool {
         let text = serde_json::to_string(node).unwrap();
         let text = text.trim_matches('"').as_bytes();
-        self.blobs.iter().any(|blob| memchr::memmem::find(blob, text).is_some())
+        self.blobs
+            .iter()
+            .any(|blob| memchr::memmem::find(blob, text).is_some())
     }
 }
 
@@ -122,13 +149,28 @@ impl Stored {
 pub fn parts(kind: Kind, body: &[u8]) -> Parts {
     let body: Value = serde_json::from_slice(body).unwrap();
     let messages = body["messages"].as_array().unwrap();
-    let leading = messages.iter().take_while(|message| message["role"] == "system").count();
+    let leading = messages
+        .iter()
+        .take_while(|message| message["role"] == "system")
+        .count();
     let head = if kind.is_chat() {
-        messages[..leading].iter().map(|message| text(&message["content"])).collect()
+        messages[..leading]
+            .iter()
+            .map(|message| text(&message["content"]))
+            .collect()
     } else {
-        body["system"].as_array().into_iter().flatten().map(|block| text(&block["text"])).collect()
+        body["system"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|block| text(&block["text"]))
+            .collect()
     };
-    let mut parts = Parts { head, nodes: Vec::new(), items: Vec::new() };
+    let mut parts = Parts {
+        head,
+        nodes: Vec::new(),
+        items: Vec::new(),
+    };
     messages[leading..].iter().for_each(|message| parts.take(message));
     parts
 }
@@ -150,7 +192,8 @@ impl Parts {
             let (rest, told) = without_reminders(said);
             // Behind anything of the message's own it is at its end.
             let place = |lead: bool| if lead && blocks.is_empty() { at } else { at + 1 };
-            self.nodes.extend(told.into_iter().map(|(lead, node)| (place(lead), node)));
+            self.nodes
+                .extend(told.into_iter().map(|(lead, node)| (place(lead), node)));
             if !rest.is_empty() {
                 blocks.push(json!({"type": "text", "text": rest}));
             }

@@ -21,8 +21,16 @@ async fn a_ledger_that_fails_at_any_write_costs_no_answer() {
     let ran: Vec<_> = cases.buffer_unordered(8).collect().await;
     let hit: BTreeSet<u64> = ran.iter().filter_map(|(case, _)| Some(case.fault?.0)).collect();
     assert!((1..=15).all(|write| hit.contains(&write)), "{hit:?}");
-    let wrong: Vec<String> = ran.iter().flat_map(|(case, exchanges)| wrong(case, exchanges)).collect();
-    assert!(wrong.is_empty(), "{} violations:\n{}", wrong.len(), wrong.join("\n"));
+    let wrong: Vec<String> = ran
+        .iter()
+        .flat_map(|(case, exchanges)| wrong(case, exchanges))
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "{} violations:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }
 
 /// Runs a conversation once to count its writes, and again with a fault at one of them.
@@ -51,8 +59,14 @@ fn wrong(case: &Case, exchanges: &[Exchange]) -> Vec<String> {
         let found = violations(&exchanges[..end]);
         let now = exchanges[end - 1].clone();
         found.into_iter().map(move |what| {
-            let (own, out) = (String::from_utf8_lossy(&now.own), String::from_utf8_lossy(&now.out));
-            format!("{case:?}, request {end}: {what} (status {})\n own {own}\n out {out}", now.status)
+            let (own, out) = (
+                String::from_utf8_lossy(&now.own),
+                String::from_utf8_lossy(&now.out),
+            );
+            format!(
+                "{case:?}, request {end}: {what} (status {})\n own {own}\n out {out}",
+                now.status
+            )
         })
     });
     each.collect()

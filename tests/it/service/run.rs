@@ -68,7 +68,9 @@ impl Case {
             if overloaded {
                 provider.push(Answer::error(529, "Overloaded"));
             }
-            let mut exchange = service.exchange(&mut agent, &front, reference, &place.peek()).await;
+            let mut exchange = service
+                .exchange(&mut agent, &front, reference, &place.peek())
+                .await;
             exchange.scripted = overloaded;
             exchange.restarted = restarted;
             exchanges.push(exchange);
@@ -119,12 +121,17 @@ impl Service {
             ("strict", None),
         ] {
             let acts_as = acts_as.map(Into::into);
-            let given = PartialUpstream { url: url.clone(), acts_as };
+            let given = PartialUpstream {
+                url: url.clone(),
+                acts_as,
+            };
             partial.upstreams.insert(name.into(), given);
         }
         let (told, tap) = std::sync::mpsc::channel();
         let config = Config::new(partial).unwrap();
-        let running = Server::start_with(config, ledger.clone(), Some(told), mutant).await.unwrap();
+        let running = Server::start_with(config, ledger.clone(), Some(told), mutant)
+            .await
+            .unwrap();
         Self { running, tap, ledger }
     }
 
@@ -135,14 +142,24 @@ impl Service {
         }
     }
 
-    async fn exchange(&self, agent: &mut Agent, front: &Front, reference: &Provider, peek: &Peek) -> Exchange {
+    async fn exchange(
+        &self,
+        agent: &mut Agent,
+        front: &Front,
+        reference: &Provider,
+        peek: &Peek,
+    ) -> Exchange {
         let moved = agent.step();
         let own = agent.body().to_string();
         let (steps, first) = (peek.steps(), format!("POST {}", agent.kind.path()));
         let answer = request(self.running.proxy_addr, &first, &[], &own).await;
         let told = self.told().await;
         let arrival = front.arrivals().pop().unwrap();
-        let path = if agent.kind.is_chat() { "/v1/chat/completions" } else { "/v1/messages" };
+        let path = if agent.kind.is_chat() {
+            "/v1/chat/completions"
+        } else {
+            "/v1/messages"
+        };
         let straight = request(reference.addr(), &format!("POST {path}"), &[], &own).await;
         let status = status_of(&answer);
         if status < 300 {
@@ -160,7 +177,10 @@ impl Service {
             upstream_status: arrival.status,
             own_status: status_of(&straight),
             scripted: false,
-            deferred: told.prefix.as_ref().is_some_and(|prefix| prefix.node == "deferred"),
+            deferred: told
+                .prefix
+                .as_ref()
+                .is_some_and(|prefix| prefix.node == "deferred"),
             recorded: told.passthrough.is_none() && peek.steps() > steps,
             restarted: false,
         }

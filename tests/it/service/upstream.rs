@@ -114,7 +114,9 @@ impl Peek {
     pub fn steps(&self) -> i64 {
         match self {
             Self::Memory(_) => 0,
-            Self::File(path) => open(path).query_row("SELECT count(*) FROM steps", [], |row| row.get(0)).unwrap(),
+            Self::File(path) => open(path)
+                .query_row("SELECT count(*) FROM steps", [], |row| row.get(0))
+                .unwrap(),
         }
     }
 }
@@ -138,5 +140,9 @@ fn blobs_of_live_steps(path: &PathBuf) -> Vec<Vec<u8>> {
         records.any(|(record, _)| record.windows(digest.len()).any(|window| window == digest))
     };
     let blobs = bytes("SELECT digest, bytes FROM blobs");
-    blobs.into_iter().filter(|(digest, _)| named(digest)).map(|(_, blob)| blob).collect()
+    blobs
+        .into_iter()
+        .filter(|(digest, _)| named(digest))
+        .map(|(_, blob)| blob)
+        .collect()
 }
