@@ -33,6 +33,8 @@ struct Candidate {
     answer_at: Option<usize>,
     head_equal: bool,
     answered_next: bool,
+    /// There is evidence of a shared past.
+    proven: bool,
 }
 
 /// Why a path counts as the same conversation.
@@ -52,7 +54,7 @@ pub fn choose(request: &Request, key: Digest, past: &Past, policy: &Policy) -> O
         .collect();
     let carried: Vec<bool> = candidates
         .iter()
-        .map(|twin| is_carried(twin, &candidates, request) || is_other(twin, &candidates, request))
+        .map(|twin| is_carried(twin, &candidates, request) || is_other(twin, past, request))
         .collect();
     let mut carried = carried.into_iter();
     candidates.retain(|_| carried.next() == Some(false));
@@ -125,17 +127,18 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
         answer_at,
         head_equal,
         answered_next,
+        proven: evidence != Evidence::None,
     })
 }
 
-/// Twins that were answered alike are one path: where a deeper one carries the answer on, none is left at it.
+/// Twins that were answered alike, or may have been, are one path: where a deeper one carries the answer on, none is
+/// left at it.
 fn is_carried(twin: &Candidate, all: &[Candidate], request: &Request) -> bool {
     let end = twin.path.items.len();
-    let answered = twin.path.answer.is_some()
-        && request
-            .history
-            .get(end)
-            .is_some_and(|item| item.answer == twin.path.answer);
+    let answered = request.history.get(end).is_some_and(|item| {
+        item.mark.role == Role::Assistant
+            && (twin.path.answer.is_none() || item.answer == twin.path.answer)
+    });
     let nodes = |path: &Path| path.nodes.iter().map(|node| node.digest).collect::<Vec<_>>();
     let extends = |other: &Candidate| {
         other.path.lineage == twin.path.lineage
@@ -146,16 +149,20 @@ fn is_carried(twin: &Candidate, all: &[Candidate], request: &Request) -> bool {
     answered && twin.shared == end && all.iter().any(extends)
 }
 
-/// Where the next client item is the answer that one twin got, the others are not what is continued.
-fn is_other(twin: &Candidate, all: &[Candidate], request: &Request) -> bool {
-    let ends_there = |other: &Candidate| other.shared == twin.shared && other.path.items.len() == twin.shared;
-    let answer = request.history.get(twin.shared).and_then(|item| item.answer);
-    answer.is_some()
-        && ends_there(twin)
-        && twin.path.answer != answer
-        && all
-            .iter()
-            .any(|other| ends_there(other) && other.path.answer == answer)
+/// A path that was answered otherwise than the conversation went on is not what is continued, where another one is
+/// known that was answered so or goes on behind it.
+fn is_other(twin: &Candidate, past: &Past, request: &Request) -> bool {
+    let end = twin.path.items.len();
+    let next = request.history.get(end).and_then(|item| item.answer);
+    let answered_so = |other: &Path| other.items.len() == end && other.answer == next;
+    let goes_on = |other: &Path| twin.path.answer.is_some() && other.items.len() > end;
+    twin.shared == end
+        && next.is_some()
+        && twin.path.answer != next
+        && past.paths.iter().any(|other| {
+            let wanted = if goes_on(other) { end + 1 } else { end };
+            (answered_so(other) || goes_on(other)) && matching(request, other) >= wanted
+        })
 }
 
 /// Only what an upstream accepted is continued. Where that is unknown (the process died), an answer behind the
@@ -294,12 +301,22 @@ fn same_tools(request: &Request, path: &Path) -> bool {
 /// that comes next, depth, and within one lineage the newest. Two lineages at the top: neither.
 fn best<'c>(candidates: &'c mut [Candidate], request: &Request) -> Option<&'c Candidate> {
     let deepest = candidates.iter().map(|candidate| candidate.shared).max()?;
+    // Where the deepest one's own answer comes next, the conversation passed by those that end earlier.
+    let passed = candidates
+        .iter()
+        .any(|candidate| candidate.shared == deepest && candidate.answered_next);
     let order = |candidate: &Candidate| {
-        let near = turns(request, candidate.shared, deepest) <= 1;
+        let end = candidate.path.items.len();
+        let ends = candidate.shared == end || candidate.answer_at == Some(end);
+        let one_turn = !passed && ends && turns(request, candidate.shared, deepest) <= 1;
+        let near = candidate.shared == deepest || one_turn;
+        // A path that goes on otherwise, without proof that it is this conversation: its head may be so by chance, and
+        // says less than the answer that comes next.
         (
             near,
-            candidate.head_equal,
+            candidate.head_equal && (ends || candidate.proven),
             candidate.answered_next,
+            candidate.head_equal,
             candidate.shared,
         )
     };

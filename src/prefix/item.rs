@@ -9,7 +9,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::digest::{Canonical, Chain, Digest, Wire};
-use crate::prompt::Sketch;
+use crate::prompt::{self, Sketch};
 
 /// A chat request, cut into the items of its prefix.
 #[derive(Clone, Debug)]
@@ -302,10 +302,10 @@ impl AnswerMark {
     }
 }
 
-/// The digest of a prompt: its blocks' texts in order.
+/// The digest of a prompt: its blocks' texts in order, without what is no change.
 pub fn prompt_digest(texts: &[String]) -> Digest {
     let mut hasher = super::digest::Hasher::new("inkfast prompt v1");
-    for text in texts {
+    for text in prompt::normal_blocks(texts) {
         hasher.part(text.as_bytes());
     }
     hasher.finish()

@@ -244,7 +244,11 @@ fn block_in_turn(request: &Request, turn: &Turn, sent: usize) -> Result<(usize, 
             .iter()
             .position(|item| item.mark.role == Role::User)
             .ok_or(Miss::None)?;
-    let floor = turn.results.unwrap_or(user_start).max(sent.min(user_end));
+    if user_end < sent {
+        // Something that is no user's stands behind, and was sent.
+        return Err(Miss::None);
+    }
+    let floor = turn.results.unwrap_or(user_start).max(sent);
     if floor == user_start {
         let holder = &request.layout.messages[request.history[floor].message as usize];
         return if holder.content == Content::Other {
@@ -269,7 +273,8 @@ fn inside_message(request: &Request, turn: &Turn, sent: usize) -> Result<(usize,
         Content::Other => Err(Miss::None),
         Content::Blocks(_, ref blocks) if blocks.is_empty() => Err(Miss::None),
         _ if index >= sent => Ok((index, Slot::Lead)),
-        _ => Ok((index + 1, Slot::Trail)),
+        _ if index + 1 == sent => Ok((index + 1, Slot::Trail)),
+        _ => Err(Miss::None),
     }
 }
 

@@ -141,7 +141,7 @@ pub(super) fn is_blank(block: &str) -> bool {
 }
 
 /// The blocks in the form in which they are compared (rule 3 of this module).
-fn normal_blocks(blocks: &[String]) -> Vec<String> {
+pub fn normal_blocks(blocks: &[String]) -> Vec<String> {
     blocks
         .iter()
         .filter(|block| !is_blank(block))

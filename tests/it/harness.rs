@@ -1,6 +1,8 @@
 //! The core without a socket: one request after another through parse, keys, past, decide, lower, guard and record,
 //! on a real ledger.
 
+use std::sync::OnceLock;
+
 use bytes::Bytes;
 use inkfast::ledger::{Book, Db, MemoryLedger, Outcome as Ended};
 use inkfast::prefix::guard::{self, Departure};
@@ -22,6 +24,9 @@ pub enum Store {
     File(Db, TempDir),
 }
 
+/// Read once: a debug build takes its time over it.
+static TABLE: OnceLock<Table> = OnceLock::new();
+
 /// The core, a ledger and a route.
 pub struct Core {
     pub store: Store,
@@ -33,7 +38,7 @@ pub struct Core {
     pub text: Option<TextMode>,
     pub mutant: Option<Mutant>,
     pub now_ms: u64,
-    table: Table,
+    table: &'static Table,
 }
 
 /// What became of one request.
@@ -78,7 +83,7 @@ impl Core {
             text: None,
             mutant: None,
             now_ms: 1_800_000_000_000,
-            table: Table::built_in().unwrap(),
+            table: TABLE.get_or_init(|| Table::built_in().unwrap()),
         }
     }
 
@@ -169,7 +174,6 @@ impl Core {
         Some(Self {
             store: Store::Memory(MemoryLedger::from_bytes(&bytes).unwrap()),
             host: self.host.clone(),
-            table: self.table.clone(),
             ..*self
         })
     }

@@ -51,14 +51,18 @@ const HOSTS: [(&str, Format, [&str; 2]); script::ROUTES] = [
     ),
 ];
 
+/// How a script is run.
+#[derive(Clone, Copy, Default)]
+pub struct How {
+    /// A fault in the core, and the invariant that must show it.
+    pub mutant: Option<(Mutant, u8)>,
+    /// The ledger is a file.
+    pub on_disk: bool,
+}
+
 /// Runs a script; the first violation ends it.
-pub fn run(
-    script: &Script,
-    mutant: Option<Mutant>,
-    on_disk: bool,
-    counts: &mut Counts,
-) -> Result<(), Violation> {
-    let mut world = World::new(script, mutant, on_disk);
+pub fn run(script: &Script, how: How, counts: &mut Counts) -> Result<(), Violation> {
+    let mut world = World::new(script, how);
     let done = script.steps.iter().try_for_each(|step| world.step(step));
     for (name, count) in std::mem::take(&mut world.counts) {
         *counts.entry(name).or_default() += count;
@@ -79,16 +83,21 @@ struct World<'s> {
 }
 
 impl<'s> World<'s> {
-    fn new(script: &'s Script, mutant: Option<Mutant>, on_disk: bool) -> Self {
+    fn new(script: &'s Script, how: How) -> Self {
         let (host, format, models) = HOSTS[script.route];
         let mut core = Core::new(format, host);
-        core.mutant = mutant;
+        core.mutant = how.mutant.map(|(mutant, _)| mutant);
         core.loopback = script.loopback;
         core.text = [None, None, Some(TextMode::Full), Some(TextMode::Delta)][usize::from(script.text % 4)];
-        if on_disk {
+        if how.on_disk {
             core = core.on_disk();
         }
-        let checker = Checker::new(format, host == "api.anthropic.com");
+        let checker = Checker::new(
+            format,
+            host == "api.anthropic.com",
+            script.loopback,
+            how.mutant.map(|(_, invariant)| invariant),
+        );
         let mut world = Self {
             script,
             core,
@@ -290,13 +299,19 @@ impl<'s> World<'s> {
 
     fn send(&mut self, agent: &Agent, draft: &Draft) -> Result<Turn, Violation> {
         let body = draft.write();
-        self.checker.same(&mut self.core, &body, &agent.hints())?;
+        let again = Checker::again(&mut self.core, &body, &agent.hints());
         let turn = self.core.send(&body, agent.hints());
-        self.check(agent, &body, &turn)?;
+        self.check(agent, &body, &turn, Some(again))?;
         Ok(turn)
     }
 
-    fn check(&mut self, agent: &Agent, body: &Bytes, turn: &Turn) -> Result<(), Violation> {
+    fn check(
+        &mut self,
+        agent: &Agent,
+        body: &Bytes,
+        turn: &Turn,
+        again: Option<Bytes>,
+    ) -> Result<(), Violation> {
         self.count("requests");
         self.count(&format!("outcome {}", turn.plan.outcome.as_str()));
         self.count(&format!("sent {}", turn.plan.sent.class.as_str()));
@@ -307,6 +322,7 @@ impl<'s> World<'s> {
             conversation: agent.conversation,
             follows: agent.follows.filter(|_| !agent.tools.is_empty()),
             hints: agent.hints(),
+            again,
         };
         self.checker.check(&told, body, turn)
     }
@@ -401,10 +417,10 @@ impl<'s> World<'s> {
         } else {
             bodies.each_ref().map(|body| self.core.send(body, first.hints()))
         };
-        self.check(&first, &bodies[0], &turns[0])?;
+        self.check(&first, &bodies[0], &turns[0], None)?;
         // The second may continue what the first brought.
         second.follows = second.follows.filter(|_| step.act == Act::TwinsPlanned);
-        self.check(&second, &bodies[1], &turns[1])?;
+        self.check(&second, &bodies[1], &turns[1], None)?;
         let [draft_one, draft_two] = drafts;
         (first.last, second.last) = (Some(draft_one), Some(draft_two));
         self.end(&mut first, &turns[0], step);
