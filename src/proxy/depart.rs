@@ -87,9 +87,9 @@ impl Attempt {
     /// A prompt in this form, or in the next best where that cannot be.
     pub async fn new(proxy: &Arc<Proxy>, prompt: &Arc<Prompt>, form: Form) -> Self {
         let mut planned = checked(proxy, prompt, form).await;
-        let (mut step, mut passthrough) = (Step::unrecorded(), None);
+        let (mut step, mut passthrough) = (Step::unrecorded(), prompt.doubt);
         let sent = planned.as_ref().ok().map(|planned| planned.sent.clone());
-        if let Some(sent) = sent.filter(|_| !prompt.counts_only) {
+        if let Some(sent) = sent.filter(|_| !prompt.counts_only && prompt.doubt.is_none()) {
             match Step::append(proxy, prompt.scope, sent).await {
                 Ok(recorded) => step = recorded,
                 Err(reason) => {

@@ -19,7 +19,10 @@ use tokio::sync::oneshot;
 
 use crate::{
     error::RequestError,
-    prefix::item::AnswerMark,
+    prefix::{
+        item::AnswerMark,
+        past::{Path, State},
+    },
     proxy::{
         Proxy,
         answer::{AnswerReader, LastEvent},
@@ -188,13 +191,17 @@ async fn observe(
         relay.release().await;
     }
     let reading = side.finish().await.flatten();
-    if let Some(answer) = reading.as_ref().and_then(answer_mark) {
+    let answer = reading.as_ref().and_then(answer_mark);
+    if let Some(answer) = answer {
         attempt.step.answer(proxy, answer);
     }
     let seq = attempt
         .step
         .written(PATIENCE.saturating_sub(held.elapsed()))
         .await;
+    if let Some(prompt) = prompt.filter(|_| status.is_success()) {
+        keep_path(proxy, prompt, &attempt, (seq, answer));
+    }
     if relay.end.is_none() {
         relay.release().await;
         relay.run(&mut SideCopy::<()>::over(), |_| false).await;
@@ -213,6 +220,31 @@ async fn observe(
     let outcome = outcome(end.unwrap_or(End::Complete), status);
     line.close(outcome, &proxy.metrics, proxy.tap.as_ref());
     relay.release().await;
+}
+
+/// Keeps what went out where the conversation could not go on without.
+fn keep_path(
+    proxy: &Proxy,
+    prompt: &Prompt,
+    attempt: &Attempt,
+    (seq, answer): (Option<u64>, Option<AnswerMark>),
+) {
+    if prompt.counts_only {
+        return;
+    }
+    let path = attempt.planned.as_deref().map(|planned| &planned.sent.path);
+    let path = path.filter(|path| !path.nodes.is_empty() || prompt.route.policy.binds_thinking);
+    let kept = path.map(|path| Path {
+        seq: seq.unwrap_or_default(),
+        lineage: Some(path.lineage)
+            .filter(|lineage| *lineage > 0)
+            .or(seq)
+            .unwrap_or_default(),
+        state: State::Committed,
+        answer,
+        ..path.clone()
+    });
+    proxy.recent.keep(&prompt.keys, kept);
 }
 
 fn answer_mark(reading: &Reading) -> Option<AnswerMark> {

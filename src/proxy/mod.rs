@@ -16,6 +16,7 @@ pub mod headers;
 pub mod line;
 pub mod observe;
 pub mod receive;
+pub mod recent;
 pub mod refusal;
 pub mod relay;
 pub mod report;
@@ -51,6 +52,8 @@ pub struct Proxy {
     /// The last bodies of live conversations.
     bodies: bodies::Bodies,
     superseded: superseded::Superseded,
+    /// What went out last.
+    recent: recent::Recent,
     tenants: tenant::Tenants,
     /// How many requests there were.
     requests: AtomicU64,

@@ -20,8 +20,17 @@ pub fn prefix(prompt: &Prompt, planned: &Planned) -> Prefix {
     let plan = &planned.plan;
     let tally = Tally::of(prompt, planned);
     Prefix {
-        lineage: plan.parent.as_ref().map(|parent| parent.lineage),
-        continued: plan.parent.as_ref().map(|parent| parent.seq),
+        // A request that is not on record has no number.
+        lineage: plan
+            .parent
+            .as_ref()
+            .map(|parent| parent.lineage)
+            .filter(|seq| *seq > 0),
+        continued: plan
+            .parent
+            .as_ref()
+            .map(|parent| parent.seq)
+            .filter(|seq| *seq > 0),
         items: prompt.request.history.len(),
         shared: plan.shared,
         received: plan.received.to_string(),

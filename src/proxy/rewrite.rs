@@ -36,6 +36,8 @@ pub struct Prompt {
     pub scope: Scope,
     /// What is known of its past.
     pub past: Past,
+    /// Why that is not from the ledger but what went out last: nothing is added to it, and nothing recorded.
+    pub doubt: Option<Passthrough>,
     /// What the provider takes.
     pub route: Route,
     /// The route's name in the ledger.
@@ -116,7 +118,14 @@ pub async fn read(
     }
     let model = request.model.as_deref().unwrap_or_default();
     let route_key = format!("{}/{format}/{model}", target.upstream.name);
-    let (past, learned) = look_up(proxy, scope, &keys, &route_key).await?;
+    let (past, learned, doubt) = match look_up(proxy, scope, &keys, &route_key).await {
+        Ok((past, learned)) => (past, learned, None),
+        Err(reason) => (
+            went_out_last(proxy, &keys).ok_or(reason)?,
+            Vec::new(),
+            Some(reason),
+        ),
+    };
     let now_ms = now_ms();
     let incapable: Vec<u32> = learned
         .iter()
@@ -124,6 +133,9 @@ pub async fn read(
         .map(|note| note.row)
         .collect();
     let mut route = proxy.route(host, format, model, &incapable);
+    if doubt.is_some() {
+        route.policy.rows.clear();
+    }
     let signed = headers::is_signed(headers);
     if signed {
         route.policy.mode = Mode::Observe;
@@ -134,6 +146,7 @@ pub async fn read(
         keys,
         scope,
         past,
+        doubt,
         route,
         route_key,
         received,
@@ -189,6 +202,14 @@ async fn look_up(
 ) -> Result<(Past, Vec<Learned>), Passthrough> {
     let both = async { tokio::try_join!(proxy.ledger.past(scope, keys), proxy.ledger.learned(route_key)) };
     Passthrough::of_state(timeout(proxy.config.state_timeout, both).await)
+}
+
+/// The past of a conversation without the ledger; none where its next request can go as it came.
+fn went_out_last(proxy: &Proxy, keys: &Keys) -> Option<Past> {
+    proxy.recent.find(keys).map(|path| Past {
+        exact: None,
+        paths: vec![path],
+    })
 }
 
 /// Runs the pure core, for a large body where it holds no other request up.
