@@ -52,25 +52,25 @@ pub fn choose(request: &Request, key: Digest, past: &Past, policy: &Policy) -> O
         .collect();
     let carried: Vec<bool> = candidates
         .iter()
-        .map(|twin| is_carried(twin, &candidates, request))
+        .map(|twin| is_carried(twin, &candidates, request) || is_other(twin, past, request))
         .collect();
     let mut carried = carried.into_iter();
     candidates.retain(|_| carried.next() == Some(false));
     let best = best(&mut candidates, request);
+    // A twin that is still in flight is continued by nobody: what it continues, this request continues, too.
     let exact = past
         .exact
         .as_ref()
-        .filter(|path| path.request == key && same_person(request, path));
+        .filter(|path| path.request == key && path.is_committed() && same_person(request, path));
     match (exact, best) {
         (Some(exact), best) => {
             let against = best.filter(|best| best.path.lineage == exact.lineage && best.path.is_committed());
-            let exact_choice = Choice {
+            Some(Choice {
                 path: exact.clone(),
                 shared: matching(request, exact),
                 answer_at: None,
                 against: against.map_or_else(|| exact.clone(), |best| best.path.clone()),
-            };
-            exact.is_committed().then_some(exact_choice)
+            })
         }
         (None, Some(best)) => Some(Choice {
             path: best.path.clone(),
@@ -128,14 +128,14 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
     })
 }
 
-/// Twins that were answered alike are one path: where a deeper one carries the answer on, none is left at it.
+/// Twins that were answered alike, or may have been, are one path: where a deeper one carries the answer on, none is
+/// left at it.
 fn is_carried(twin: &Candidate, all: &[Candidate], request: &Request) -> bool {
     let end = twin.path.items.len();
-    let answered = twin.path.answer.is_some()
-        && request
-            .history
-            .get(end)
-            .is_some_and(|item| item.answer == twin.path.answer);
+    let answered = request.history.get(end).is_some_and(|item| {
+        item.mark.role == Role::Assistant
+            && (twin.path.answer.is_none() || item.answer == twin.path.answer)
+    });
     let nodes = |path: &Path| path.nodes.iter().map(|node| node.digest).collect::<Vec<_>>();
     let extends = |other: &Candidate| {
         other.path.lineage == twin.path.lineage
@@ -144,6 +144,22 @@ fn is_carried(twin: &Candidate, all: &[Candidate], request: &Request) -> bool {
             && nodes(&other.path).starts_with(&nodes(&twin.path))
     };
     answered && twin.shared == end && all.iter().any(extends)
+}
+
+/// A path that was answered otherwise than the conversation went on is not what is continued, where another one is
+/// known that was answered so or goes on behind it.
+fn is_other(twin: &Candidate, past: &Past, request: &Request) -> bool {
+    let end = twin.path.items.len();
+    let next = request.history.get(end).and_then(|item| item.answer);
+    let answered_so = |other: &Path| other.items.len() == end && other.answer == next;
+    let goes_on = |other: &Path| twin.path.answer.is_some() && other.items.len() > end;
+    twin.shared == end
+        && next.is_some()
+        && twin.path.answer != next
+        && past.paths.iter().any(|other| {
+            let wanted = if goes_on(other) { end + 1 } else { end };
+            (answered_so(other) || goes_on(other)) && matching(request, other) >= wanted
+        })
 }
 
 /// Only what an upstream accepted is continued. Where that is unknown (the process died), an answer behind the
@@ -283,11 +299,15 @@ fn same_tools(request: &Request, path: &Path) -> bool {
 fn best<'c>(candidates: &'c mut [Candidate], request: &Request) -> Option<&'c Candidate> {
     let deepest = candidates.iter().map(|candidate| candidate.shared).max()?;
     let order = |candidate: &Candidate| {
-        let near = turns(request, candidate.shared, deepest) <= 1;
+        let end = candidate.path.items.len();
+        let ends = candidate.shared == end || candidate.answer_at == Some(end);
+        let near = candidate.shared == deepest || ends && turns(request, candidate.shared, deepest) <= 1;
+        // A path that goes on otherwise is a branch: its head says less than the answer that comes next.
         (
             near,
-            candidate.head_equal,
+            candidate.head_equal && ends,
             candidate.answered_next,
+            candidate.head_equal,
             candidate.shared,
         )
     };

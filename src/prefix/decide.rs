@@ -376,12 +376,18 @@ fn sent_verdict(request: &Request, choice: &Choice, plan: &Plan) -> Verdict {
         verdict.cause,
         Cause::SystemChanged | Cause::SystemVolatile(_) | Cause::SystemReordered
     );
-    match plan.outcome {
-        Outcome::PassedThrough if head_changed => verdict.cause = Cause::NoSlot,
-        Outcome::Rebaseline(reason) if head_changed && reason != Reason::Tools => {
-            verdict.cause = Cause::Rebaseline
-        }
-        _ => {}
+    // Nodes that this very decision took off the path look like items that the client left out.
+    let folded = verdict.class == Class::Compaction && plan.received.class != Class::Compaction;
+    let ours = match plan.outcome {
+        Outcome::PassedThrough => Some(Cause::NoSlot),
+        Outcome::Rebaseline(Reason::Tools) if folded => Some(plan.received.cause),
+        Outcome::Rebaseline(Reason::Tools) => None,
+        Outcome::Rebaseline(_) => Some(Cause::Rebaseline),
+        _ => None,
+    };
+    if let Some(cause) = ours.filter(|_| head_changed || folded) {
+        verdict.cause = cause;
+        verdict.class = if folded { Class::Rewrite } else { verdict.class };
     }
     verdict
 }

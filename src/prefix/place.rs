@@ -52,10 +52,9 @@ pub fn on_path(
         }
     }
     // Nodes right behind the last matched item: also where with them the head in force is the one that is asked for.
-    let behind = path
-        .nodes
-        .iter()
-        .filter(|node| node.position as usize == limit && !sure(node));
+    let behind = path.nodes.iter().filter(|node| {
+        node.position as usize == limit && !sure(node) && !answered_without(request, path, node, limit, past)
+    });
     let mut with = nodes.clone();
     with.extend(behind.filter(|node| is_legal(request, node)).cloned());
     if with.len() > nodes.len() && effective_digest(path, &with) == request.head.prompt {
@@ -245,7 +244,11 @@ fn block_in_turn(request: &Request, turn: &Turn, sent: usize) -> Result<(usize, 
             .iter()
             .position(|item| item.mark.role == Role::User)
             .ok_or(Miss::None)?;
-    let floor = turn.results.unwrap_or(user_start).max(sent.min(user_end));
+    if user_end < sent {
+        // Something that is no user's stands behind, and was sent.
+        return Err(Miss::None);
+    }
+    let floor = turn.results.unwrap_or(user_start).max(sent);
     if floor == user_start {
         let holder = &request.layout.messages[request.history[floor].message as usize];
         return if holder.content == Content::Other {
@@ -270,33 +273,31 @@ fn inside_message(request: &Request, turn: &Turn, sent: usize) -> Result<(usize,
         Content::Other => Err(Miss::None),
         Content::Blocks(_, ref blocks) if blocks.is_empty() => Err(Miss::None),
         _ if index >= sent => Ok((index, Slot::Lead)),
-        _ => Ok((index + 1, Slot::Trail)),
+        _ if index + 1 == sent => Ok((index + 1, Slot::Trail)),
+        _ => Err(Miss::None),
     }
 }
 
 /// A node that stands right behind the last matched item is on the path where the model spoke next, unless it is
 /// known to have spoken without the node.
 fn carried_on(request: &Request, path: &Path, node: &Node, limit: usize, past: &Past) -> bool {
-    let Some(next) = request
-        .history
-        .get(limit)
-        .filter(|item| item.mark.role == Role::Assistant)
-    else {
+    let next = request.history.get(limit);
+    next.is_some_and(|item| item.mark.role == Role::Assistant)
+        && !answered_without(request, path, node, limit, past)
+}
+
+/// The item behind `limit` is an answer that another request got, and not this path, and without the node.
+fn answered_without(request: &Request, path: &Path, node: &Node, limit: usize, past: &Past) -> bool {
+    let Some(answer) = request.history.get(limit).and_then(|item| item.answer) else {
         return false;
     };
-    let Some(answer) = next.answer else { return true };
     if path.answer == Some(answer) && path.items.len() == limit {
-        return true;
+        return false;
     }
-    let without = |other: &&Arc<Path>| {
-        other.items.len() == limit
-            && other.answer == Some(answer)
-            && !other
-                .nodes
-                .iter()
-                .any(|stored| stored.digest == node.digest && stored.position == node.position)
-    };
-    !past.paths.iter().any(|other| without(&other))
+    past.paths.iter().any(|other| {
+        let has = |stored: &Arc<Node>| stored.digest == node.digest && stored.position == node.position;
+        other.items.len() == limit && other.answer == Some(answer) && !other.nodes.iter().any(has)
+    })
 }
 
 /// Whether a stored node may stand in this request where it stood before.

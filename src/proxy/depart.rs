@@ -19,6 +19,7 @@ use crate::{
         Cause, Plan, Rope, apply, decide,
         decide::own,
         guard::{self, Departure},
+        past::Sent,
         record::sent,
     },
     proxy::{
@@ -40,6 +41,8 @@ pub struct Attempt {
     pub decoded: bool,
     /// What is in it; none where it was not read.
     pub planned: Option<Arc<Planned>>,
+    /// Why it is not what was decided first.
+    pub passthrough: Option<Passthrough>,
     /// Its record.
     pub step: Step,
 }
@@ -50,6 +53,10 @@ pub struct Planned {
     pub plan: Plan,
     /// The edits of the body, with what goes out by them.
     pub lowered: Lowered,
+    /// What the ledger is told of it.
+    pub sent: Sent,
+    /// The last check stopped what was decided first.
+    second_best: bool,
     rope: Rope,
 }
 
@@ -72,28 +79,38 @@ impl Attempt {
             body: received.into_body(),
             decoded: false,
             planned: None,
+            passthrough: None,
             step: Step::unrecorded(),
         }
     }
 
     /// A prompt in this form, or in the next best where that cannot be.
     pub async fn new(proxy: &Arc<Proxy>, prompt: &Arc<Prompt>, form: Form) -> Self {
-        let Some(planned) = checked(proxy, prompt, form).await else {
-            proxy.metrics.record_passthrough(Passthrough::Internal.as_str());
-            return Self::unread(Received::Whole(prompt.received.clone()));
-        };
-        match record(proxy, prompt, &planned).await {
-            Ok(step) => Self::ready(prompt, planned, step),
-            Err(reason) => {
-                proxy.metrics.record_passthrough(reason.as_str());
-                let without = if planned.lowered.new_node.is_some() {
-                    checked(proxy, prompt, Form::NoNode).await.unwrap_or(planned)
-                } else {
-                    planned
-                };
-                Self::ready(prompt, without, Step::unrecorded())
+        let mut planned = checked(proxy, prompt, form).await;
+        let (mut step, mut passthrough) = (Step::unrecorded(), None);
+        let sent = planned.as_ref().ok().map(|planned| planned.sent.clone());
+        if let Some(sent) = sent.filter(|_| !prompt.counts_only) {
+            match Step::append(proxy, prompt.scope, sent).await {
+                Ok(recorded) => step = recorded,
+                Err(reason) => {
+                    passthrough = Some(reason);
+                    if planned.as_ref().is_ok_and(Planned::has_new_node) {
+                        planned = checked(proxy, prompt, Form::NoNode).await;
+                    }
+                }
             }
         }
+        let attempt = match planned {
+            Ok(planned) => Self::ready(prompt, planned, (step, passthrough)),
+            Err(reason) => Self {
+                passthrough: passthrough.or(Some(reason)),
+                ..Self::unread(Received::Whole(prompt.received.clone()))
+            },
+        };
+        if let Some(reason) = attempt.passthrough {
+            proxy.metrics.record_passthrough(reason.as_str());
+        }
+        attempt
     }
 
     /// The bytes, once.
@@ -102,7 +119,9 @@ impl Attempt {
         std::mem::replace(&mut self.body, empty)
     }
 
-    fn ready(prompt: &Prompt, planned: Planned, step: Step) -> Self {
+    fn ready(prompt: &Prompt, planned: Planned, (step, passthrough): (Step, Option<Passthrough>)) -> Self {
+        let by_guard = planned.second_best.then_some(Passthrough::Guard);
+        let signed = prompt.signed.then_some(Passthrough::Signed);
         let edited = planned.is_edited();
         let (length, body) = if edited {
             (planned.rope.len as u64, Pieces::body(&planned.rope))
@@ -116,6 +135,7 @@ impl Attempt {
             length: Some(length),
             decoded: edited,
             planned: Some(Arc::new(planned)),
+            passthrough: passthrough.or(by_guard).or(signed),
             step,
         }
     }
@@ -126,29 +146,38 @@ impl Planned {
     pub fn is_edited(&self) -> bool {
         !self.lowered.edits.is_empty()
     }
+
+    fn has_new_node(&self) -> bool {
+        self.plan.new_node.is_some() || !self.plan.anew.is_empty()
+    }
 }
 
-/// The plan for a form that passes the last check, or the one for the next best form; none only where the core failed
-/// altogether.
-async fn checked(proxy: &Arc<Proxy>, prompt: &Arc<Prompt>, form: Form) -> Option<Planned> {
+/// The plan for a form that passes the last check, or the one for the next best form.
+///
+/// # Errors
+/// There is none, which is a bug of the core.
+async fn checked(proxy: &Arc<Proxy>, prompt: &Arc<Prompt>, form: Form) -> Result<Planned, Passthrough> {
+    let mut reason = Passthrough::Internal;
     for form in form.and_fallbacks(prompt.signed) {
         let shared = Arc::clone(prompt);
         match off_thread(prompt.request.body.len(), move || shared.plan(form)).await {
-            Ok(Ok(planned)) if prompt.signed && planned.is_edited() => {}
+            Ok(Ok(planned)) if prompt.signed && planned.is_edited() => reason = Passthrough::Signed,
             Ok(Ok(planned)) => {
-                if form == Form::Own(Cause::Guard) {
-                    proxy.metrics.record_passthrough(Passthrough::Guard.as_str());
-                }
-                return Some(planned);
+                let second_best = reason == Passthrough::Guard;
+                return Ok(Planned {
+                    second_best,
+                    ..planned
+                });
             }
             Ok(Err(violation)) => {
                 tracing::error!(event = "guard", violation, "a plan was not sent");
                 proxy.metrics.record_guard_failure();
+                reason = Passthrough::Guard;
             }
             Err(_) => tracing::error!(event = "internal", "a plan could not be made"),
         }
     }
-    None
+    Err(reason)
 }
 
 impl Form {
@@ -185,30 +214,23 @@ impl Prompt {
         guard::check(&Departure {
             request,
             parent: plan.parent.as_deref().map(|path| (path, plan.shared)),
-            frozen: plan.baseline.is_some() && plan.parent.is_some(),
+            frozen: plan.keeps_prefix(),
             head: &lowered.head,
             nodes: &lowered.nodes,
             edits: &lowered.edits,
             rope: &rope,
         })
         .map_err(guard::Violation::as_str)?;
-        Ok(Planned { plan, lowered, rope })
+        let out = (lowered.head.clone(), lowered.nodes.clone());
+        let sent = sent(request, (self.scope, &self.keys), &plan, out, self.now_ms);
+        Ok(Planned {
+            plan,
+            lowered,
+            sent,
+            second_best: false,
+            rope,
+        })
     }
-}
-
-async fn record(proxy: &Arc<Proxy>, prompt: &Prompt, planned: &Planned) -> Result<Step, Passthrough> {
-    if prompt.counts_only {
-        return Ok(Step::unrecorded());
-    }
-    let lowered = &planned.lowered;
-    let sent = sent(
-        &prompt.request,
-        (prompt.scope, &prompt.keys),
-        &planned.plan,
-        (lowered.head.clone(), lowered.nodes.clone()),
-        prompt.now_ms,
-    );
-    Step::append(proxy, prompt.scope, sent).await
 }
 
 /// A body in pieces, of known length.

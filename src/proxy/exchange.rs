@@ -23,7 +23,7 @@ use crate::{
     proxy::{
         Proxy,
         answer::{AnswerReader, LastEvent},
-        depart::{Attempt, Form},
+        depart::{Attempt, Form, Planned},
         headers,
         line::RequestLine,
         observe::SideCopy,
@@ -88,8 +88,7 @@ async fn open(
         target: &target,
         head: &head,
     };
-    let answered = refusal::exchange(proxy, &sender, prompt.as_ref(), attempt, reply).await;
-    let answered = answered.inspect_err(|_| line.head_after = None)?;
+    let answered = refusal::exchange(proxy, &sender, prompt.as_ref(), attempt, reply).await?;
     line.sent_bytes = answered.attempt.length;
     line.status = Some(answered.response.status());
     line.head_after = Some(line.started.elapsed());
@@ -229,29 +228,46 @@ fn tell(
     (prompt, attempt, seq): (Option<&Prompt>, &Attempt, Option<u64>),
     reading: Option<&Reading>,
 ) {
+    line.passthrough = line.passthrough.or(attempt.passthrough.map(Passthrough::as_str));
     if let Some((prompt, planned)) = prompt.zip(attempt.planned.as_deref()) {
-        let model = prompt.request.model.as_deref().unwrap_or_default();
-        line.model = Some(proxy.metrics.model_label(model).to_owned());
-        line.session = prompt
-            .request
-            .hints
-            .session
-            .map(|session| proxy.tenants.session_label(session));
-        let mut prefix = report::prefix(prompt, planned);
-        prefix.lineage = prefix.lineage.or(seq);
-        line.prefix = Some(prefix);
-        if let Some(rewrite) = line.rewrite {
-            proxy.metrics.record_rewrite(line.format.as_str(), rewrite);
-        }
-        if status.is_success() && !prompt.counts_only {
-            report::count(&proxy.metrics, line.format.as_str(), prompt, planned);
-        }
+        tell_prompt(proxy, line, (prompt, planned, seq), status.is_success());
     }
     if let Some(reading) = reading {
         line.usage = reading.usage;
         let plan = attempt.planned.as_deref().map(|planned| &planned.plan);
         report::count_answer(&proxy.metrics, line, plan, reading);
     }
+}
+
+fn tell_prompt(
+    proxy: &Proxy,
+    line: &mut RequestLine,
+    (prompt, planned, seq): (&Prompt, &Planned, Option<u64>),
+    taken: bool,
+) {
+    let request = &prompt.request;
+    let model = request.model.as_deref().unwrap_or_default();
+    line.model = Some(proxy.metrics.model_label(model).to_owned());
+    let session = request.hints.session;
+    line.session = session.map(|session| proxy.tenants.session_label(session));
+    if let Some(rewrite) = line.rewrite {
+        proxy.metrics.record_rewrite(line.format.as_str(), rewrite);
+    }
+    let mut prefix = report::prefix(prompt, planned);
+    prefix.lineage = prefix.lineage.or(seq);
+    if taken && !prompt.counts_only {
+        report::count(&proxy.metrics, line.format.as_str(), prompt, planned);
+        let bytes = planned.sent.path.superseded_bytes();
+        let all = prefix
+            .lineage
+            .and_then(|lineage| proxy.superseded.note(lineage, bytes));
+        if let Some(all) = all {
+            proxy
+                .metrics
+                .record_superseded(i64::try_from(all).unwrap_or(i64::MAX));
+        }
+    }
+    line.prefix = Some(prefix);
 }
 
 fn outcome(end: End, status: StatusCode) -> &'static str {

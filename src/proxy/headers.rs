@@ -18,7 +18,7 @@ use crate::prefix::{digest::Digest, item::Hints};
 /// since HTTP/2 has it elsewhere.
 pub fn to_upstream(headers: &HeaderMap, length: Option<u64>, decoded: bool) -> HeaderMap {
     let mut kept = end_to_end(headers, |name| {
-        ![HOST, EXPECT, TRAILER].contains(name) && !(decoded && name == CONTENT_ENCODING)
+        !([HOST, EXPECT, TRAILER].contains(name) || decoded && name == CONTENT_ENCODING)
     });
     if let (Some(length), Some(value)) = (length, kept.get_mut(CONTENT_LENGTH)) {
         *value = HeaderValue::from(length);

@@ -23,6 +23,8 @@ pub struct Prefix {
     pub continued: Option<u64>,
     /// The client's history items.
     pub items: usize,
+    /// Those among them that stand in the continued request.
+    pub shared: usize,
     /// The verdict on what the client sent.
     pub received: String,
     /// The verdict on what left.
@@ -167,6 +169,7 @@ impl RequestLine {
             lineage = prefix.and_then(|prefix| prefix.lineage),
             continued = prefix.and_then(|prefix| prefix.continued),
             items = prefix.map(|prefix| prefix.items),
+            shared = prefix.map(|prefix| prefix.shared),
             received = prefix.map(|prefix| prefix.received.as_str()),
             sent = prefix.map(|prefix| prefix.sent.as_str()),
             node = prefix.map(|prefix| prefix.node.as_str()),

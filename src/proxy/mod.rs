@@ -22,6 +22,7 @@ pub mod report;
 pub mod rewrite;
 pub mod server;
 pub mod step;
+pub mod superseded;
 pub mod target;
 pub mod tenant;
 pub mod upstream;
@@ -49,6 +50,7 @@ pub struct Proxy {
     routes: route::Table,
     /// The last bodies of live conversations.
     bodies: bodies::Bodies,
+    superseded: superseded::Superseded,
     tenants: tenant::Tenants,
     /// How many requests there were.
     requests: AtomicU64,

@@ -1,7 +1,7 @@
 //! Refusals: an upstream that does not take a body that was changed is asked again, before the client hears of it.
 //!
-//! [`next`] is the whole rule, pure: at most one attempt by the next row of the route's table, then one without what
-//! was refused, and the answer to that is the client's answer. What was refused is learned only when an attempt
+//! [`next`] is the whole rule, pure: at most one attempt by the next row of the route's table, in which nodes of the
+//! refused row are rendered anew, then one without what was refused, and the answer to that is the client's answer. What was refused is learned only when an attempt
 //! without it was taken.
 
 use std::{sync::Arc, time::Duration};
@@ -14,7 +14,7 @@ use tokio::{sync::oneshot, time::timeout};
 use crate::{
     error::RequestError,
     ledger::{Learned, Outcome},
-    prefix::Cause,
+    prefix::{Cause, past::Node, policy::Row},
     proxy::{
         Proxy,
         depart::{Attempt, Form, Planned},
@@ -106,8 +106,10 @@ pub async fn exchange(
 /// What was tried and came back.
 struct Tried {
     form: Form,
-    /// The row, by its place in the policy, of a node that was new.
+    /// The row, by its place in the policy, that carries the nodes in the body; the last one where there are several.
     row: Option<usize>,
+    /// One of the nodes is new.
+    placed: bool,
     /// How many rows the policy has.
     rows: usize,
     /// Signed thinking in the body is bound to the form in which it went out so far.
@@ -129,10 +131,13 @@ impl Tried {
         let skipped = if let Form::Rows(first) = form { first } else { 0 };
         let own_head = planned.lowered.head.digest == prompt.request.head.digest;
         let own_form = own_head && planned.lowered.nodes.is_empty();
-        let new = planned.plan.new_node.as_ref();
+        let carries = |row: &Row, node: &Node| row.carrier == node.carrier && row.placement == node.placement;
+        let carried = |row: &Row| planned.lowered.nodes.iter().any(|node| carries(row, node));
+        let mut rows = skipped..policy.rows.len();
         Self {
             form,
-            row: new.map(|node| node.spot.ordinal + skipped),
+            row: rows.rfind(|row| carried(&policy.rows[*row])),
+            placed: planned.plan.new_node.is_some(),
             rows: policy.rows.len(),
             bound: policy.binds_thinking && prompt.request.signed_thinking && !own_form,
         }
@@ -152,7 +157,7 @@ fn next(tried: &Tried, status: StatusCode, pattern: Option<&str>) -> Next {
             Next::Resend(Form::Own(Cause::Refused))
         }
         // The client's own form would be refused, too: what was sent before stays, and the edit waits.
-        (Form::Rows(_), _) if tried.row.is_some() => Next::Resend(Form::NoNode),
+        (Form::Rows(_), _) if tried.placed => Next::Resend(Form::NoNode),
         _ => Next::Relay,
     }
 }
@@ -285,6 +290,7 @@ mod tests {
         let tried = Tried {
             form,
             row,
+            placed: row.is_some(),
             rows: 2,
             bound,
         };

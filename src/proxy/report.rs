@@ -23,6 +23,7 @@ pub fn prefix(prompt: &Prompt, planned: &Planned) -> Prefix {
         lineage: plan.parent.as_ref().map(|parent| parent.lineage),
         continued: plan.parent.as_ref().map(|parent| parent.seq),
         items: prompt.request.history.len(),
+        shared: plan.shared,
         received: plan.received.to_string(),
         sent: plan.sent.to_string(),
         received_kept: (plan.received.kept, plan.received.before),

@@ -124,7 +124,6 @@ pub async fn read(
     let mut route = proxy.route(host, format, model, &incapable);
     let signed = headers::is_signed(headers);
     if signed {
-        proxy.metrics.record_passthrough(Passthrough::Signed.as_str());
         route.policy.mode = Mode::Observe;
     }
     Ok(Prompt {

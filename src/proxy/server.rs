@@ -40,6 +40,7 @@ use crate::{
         exchange,
         line::Summary,
         now_ms,
+        superseded::Superseded,
         tenant::Tenants,
         upstream,
     },
@@ -112,6 +113,7 @@ impl Server {
         let proxy = Arc::new(Proxy {
             tenants: tenants(&ledger, address).await?,
             bodies: Bodies::new(config.kept_bodies),
+            superseded: Superseded::new(),
             config,
             address,
             client,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::prefix::decide::{NewNode, Plan};
-use crate::prefix::edit::{Edit, Edits, Overlap, apply};
+use crate::prefix::edit::{Edit, Edits, Overlap};
 use crate::prefix::item::{FrozenHead, Request};
 use crate::prefix::past::{Holder, Node, Slot};
 use crate::prefix::policy::{Carrier, Mutant};
@@ -113,18 +113,7 @@ fn with_holder(request: &Request, node: &Arc<Node>, inserted: &[Edit]) -> Arc<No
     let Some(item) = nodes::holder(node).and_then(|index| request.history.get(index)) else {
         return node.clone();
     };
-    let inside = inserted
-        .iter()
-        .filter(|edit| edit.range.start >= item.range.start && edit.range.end <= item.range.end);
-    let start = item.range.start;
-    let moved = inside.map(|edit| Edit {
-        range: edit.range.start - start..edit.range.end - start,
-        insert: edit.insert.clone(),
-    });
-    let Ok(edits) = Edits::new(moved.collect()) else {
-        return node.clone();
-    };
-    let sent = apply(&request.body.slice(item.range.clone()), &edits).concat();
+    let sent = nodes::unmarked(&nodes::item_with(request, item.range.clone(), inserted));
     // A copy: a slice would keep the whole body alive.
     let holder = Holder {
         client: item.mark,

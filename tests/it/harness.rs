@@ -1,12 +1,14 @@
 //! The core without a socket: one request after another through parse, keys, past, decide, lower, guard and record,
 //! on a real ledger.
 
+use std::sync::OnceLock;
+
 use bytes::Bytes;
 use inkfast::ledger::{Book, Db, MemoryLedger, Outcome as Ended};
 use inkfast::prefix::guard::{self, Departure};
 use inkfast::prefix::item::{AnswerMark, Hints};
 use inkfast::prefix::past::{Past, Sent, Seq};
-use inkfast::prefix::policy::{Mode, Mutant};
+use inkfast::prefix::policy::{Mode, Mutant, TextMode};
 use inkfast::prefix::{Keys, Plan, Request, Scope, apply, decide, keys, record};
 use inkfast::route::{Choice, Destination, Table};
 use inkfast::wire::body::Context;
@@ -14,12 +16,16 @@ use inkfast::wire::format::Format;
 use inkfast::wire::lower::{Lowered, lower};
 use inkfast::wire::scan::Fault;
 use inkfast::wire::{anthropic_messages, openai_chat};
+use tempfile::TempDir;
 
-/// A ledger of either kind.
+/// A ledger of either kind; the folder of a file goes with it.
 pub enum Store {
     Memory(MemoryLedger),
-    File(Db),
+    File(Db, TempDir),
 }
+
+/// Read once: a debug build takes its time over it.
+static TABLE: OnceLock<Table> = OnceLock::new();
 
 /// The core, a ledger and a route.
 pub struct Core {
@@ -29,9 +35,10 @@ pub struct Core {
     pub scope: Scope,
     pub mode: Mode,
     pub loopback: bool,
+    pub text: Option<TextMode>,
     pub mutant: Option<Mutant>,
     pub now_ms: u64,
-    table: Table,
+    table: &'static Table,
 }
 
 /// What became of one request.
@@ -73,9 +80,10 @@ impl Core {
             scope: Scope::new(host, format.as_str(), None),
             mode: Mode::InHistory,
             loopback: true,
+            text: None,
             mutant: None,
             now_ms: 1_800_000_000_000,
-            table: Table::built_in().unwrap(),
+            table: TABLE.get_or_init(|| Table::built_in().unwrap()),
         }
     }
 
@@ -86,7 +94,7 @@ impl Core {
             .unwrap_or_default();
         let choice = Choice {
             mode: self.mode,
-            text: None,
+            text: self.text,
             loopback: self.loopback,
         };
         let to = Destination {
@@ -111,7 +119,19 @@ impl Core {
 
     /// One request and its answer.
     pub fn exchange(&mut self, body: &Bytes, hints: Hints, answer: &Answer) -> Turn {
-        let (request, keys, plan, lowered) = self.plan(body, hints).expect("a readable body");
+        let turn = self.send(body, hints);
+        self.end(turn.seq, answer);
+        turn
+    }
+
+    /// One request, on its way and not answered yet.
+    pub fn send(&mut self, body: &Bytes, hints: Hints) -> Turn {
+        let planned = self.plan(body, hints).expect("a readable body");
+        self.leave(planned)
+    }
+
+    /// Lets a planned request leave.
+    pub fn leave(&mut self, (request, keys, plan, lowered): (Request, Keys, Plan, Lowered)) -> Turn {
         let rope = apply(&request.body, &lowered.edits);
         let guard = guard::check(&Departure {
             request: &request,
@@ -125,12 +145,6 @@ impl Core {
         let going = (lowered.head.clone(), lowered.nodes.clone());
         let sent = record::sent(&request, (self.scope, &keys), &plan, going, self.now_ms);
         let seq = self.append(sent);
-        let ended = match answer.status {
-            200..300 => Ended::Committed,
-            400 | 404 | 413 | 422 => Ended::RolledBack,
-            _ => Ended::Failed,
-        };
-        self.settle(seq, ended, answer);
         Turn {
             out: rope.concat(),
             request,
@@ -141,25 +155,64 @@ impl Core {
         }
     }
 
+    /// The answer to a request that left.
+    pub fn end(&mut self, seq: Seq, answer: &Answer) {
+        let ended = match answer.status {
+            200..300 => Ended::Committed,
+            400 | 404 | 413 | 422 => Ended::RolledBack,
+            _ => Ended::Failed,
+        };
+        self.settle(seq, ended, answer);
+    }
+
+    /// The same core over a copy of its ledger; none where that is a file.
+    pub fn copy(&self) -> Option<Self> {
+        let Store::Memory(ledger) = &self.store else {
+            return None;
+        };
+        let bytes = ledger.to_bytes().unwrap();
+        Some(Self {
+            store: Store::Memory(MemoryLedger::from_bytes(&bytes).unwrap()),
+            host: self.host.clone(),
+            ..*self
+        })
+    }
+
+    /// Moves the ledger to a SQLite file of its own.
+    pub fn on_disk(mut self) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::open(&dir.path().join("ledger.db")).unwrap();
+        self.store = Store::File(db, dir);
+        self
+    }
+
     /// Closes the ledger and opens it again.
     pub fn reopen(&mut self) {
-        if let Store::Memory(ledger) = &self.store {
-            let bytes = ledger.to_bytes().unwrap();
-            self.store = Store::Memory(MemoryLedger::from_bytes(&bytes).unwrap());
-        }
+        let closed = Store::Memory(MemoryLedger::new());
+        self.store = match std::mem::replace(&mut self.store, closed) {
+            Store::Memory(ledger) => {
+                let bytes = ledger.to_bytes().unwrap();
+                Store::Memory(MemoryLedger::from_bytes(&bytes).unwrap())
+            }
+            Store::File(db, dir) => {
+                drop(db);
+                let db = Db::open(&dir.path().join("ledger.db")).unwrap();
+                Store::File(db, dir)
+            }
+        };
     }
 
     fn past(&mut self, keys: &Keys) -> Past {
         match &mut self.store {
             Store::Memory(book) => book.past(self.scope, keys).unwrap(),
-            Store::File(book) => book.past(self.scope, keys).unwrap(),
+            Store::File(book, _) => book.past(self.scope, keys).unwrap(),
         }
     }
 
     fn append(&mut self, sent: Sent) -> Seq {
         match &mut self.store {
             Store::Memory(book) => book.append(self.scope, sent).unwrap(),
-            Store::File(book) => book.append(self.scope, sent).unwrap(),
+            Store::File(book, _) => book.append(self.scope, sent).unwrap(),
         }
     }
 
@@ -167,7 +220,7 @@ impl Core {
         let mark = AnswerMark::of(&answer.text, &answer.calls).filter(|_| ended == Ended::Committed);
         match &mut self.store {
             Store::Memory(book) => settle(book, seq, ended, mark, self.now_ms),
-            Store::File(book) => settle(book, seq, ended, mark, self.now_ms),
+            Store::File(book, _) => settle(book, seq, ended, mark, self.now_ms),
         }
     }
 }

@@ -26,7 +26,7 @@ fn a_killed_proxy_goes_on_where_it_was() {
     let mut inkfast = Inkfast::serve(folder.path(), &config);
     for conversation in 0..KILLS / TURNS {
         let mut history =
-            vec![json!({"role": "user", "content": format!("Question 1 of conversation {conversation}")})];
+            vec![question(conversation, 1)];
         let mut last: Option<Value> = None;
         for turn in 1..=TURNS + 1 {
             let head =
@@ -46,7 +46,7 @@ fn a_killed_proxy_goes_on_where_it_was() {
             let answer: Value = serde_json::from_slice(&answer).unwrap();
             history.push(answer["choices"][0]["message"].clone());
             history
-                .push(json!({"role": "user", "content": format!("Question {} of {conversation}", turn + 1)}));
+                .push(question(conversation, turn + 1));
             if turn <= TURNS {
                 std::thread::sleep(Duration::from_micros(random.below(30_000)));
                 inkfast.kill();
@@ -60,6 +60,12 @@ fn a_killed_proxy_goes_on_where_it_was() {
 
 const HEAD: &str =
     "You are a coding agent for the repository parser. Follow its rules, run the tests, report.\n";
+
+/// Long enough that carrying old updates stays cheaper than to fold them into the head.
+fn question(conversation: usize, turn: usize) -> Value {
+    let text = "Please look at the next part of the parser. ".repeat(40);
+    json!({"role": "user", "content": format!("Question {turn} of {conversation}: {text}")})
+}
 
 /// All messages that were sent stand in what is sent now, in front of everything new.
 fn extends(last: Option<&Value>, now: &Value, turn: usize) {

@@ -16,6 +16,7 @@ use bytes::Bytes;
 use inkfast::{
     config::{Config, PartialUpstream},
     ledger::Ledger,
+    prefix::policy::Mutant,
     proxy::{
         line::{Prefix, Summary},
         server::{Running, Server},
@@ -75,6 +76,16 @@ impl Bench {
 }
 
 pub async fn proxy(url: &str, keys: &str, ledger: Ledger) -> (Running, Receiver<Summary>) {
+    proxy_with(url, keys, ledger, None).await
+}
+
+/// The same with a fault in its planner.
+pub async fn proxy_with(
+    url: &str,
+    keys: &str,
+    ledger: Ledger,
+    mutant: Option<Mutant>,
+) -> (Running, Receiver<Summary>) {
     let mut partial = partial_with(url, keys);
     for (name, acts_as) in [("openai", "api.openai.com"), ("anthropic", "api.anthropic.com")] {
         let given = PartialUpstream {
@@ -85,7 +96,7 @@ pub async fn proxy(url: &str, keys: &str, ledger: Ledger) -> (Running, Receiver<
     }
     let (told, tap) = mpsc::channel();
     let config = Config::new(partial).unwrap();
-    let running = Server::start_with(config, ledger, Some(told), None)
+    let running = Server::start_with(config, ledger, Some(told), mutant)
         .await
         .unwrap();
     (running, tap)

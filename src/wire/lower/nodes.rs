@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::prefix::edit::Edit;
+use crate::prefix::edit::{Edit, Edits, apply};
 use crate::prefix::item::{Content, Message, Request};
 use crate::prefix::past::{Node, Slot};
+use crate::wire::envelope::{self, Envelope};
+use crate::wire::scan::Cursor;
 
 /// What goes into one message: in front of its content and behind it, as text or as blocks.
 #[derive(Default)]
@@ -87,41 +89,97 @@ fn between(request: &Request, position: usize, bytes: &Bytes) -> Edit {
 }
 
 fn into_message(request: &Request, message: &Message, inside: &Inside<'_>, made: &mut Vec<Edit>) {
-    if let Some(held) = as_held(request, message, inside) {
-        made.push(held);
-        return;
-    }
-    match &message.content {
-        Content::Text(token) if !inside.before.is_empty() || !inside.behind.is_empty() => {
-            string_to_blocks(token, inside, made);
-        }
-        Content::Text(token) => {
-            let text = |nodes: &[&Node]| {
-                nodes
-                    .iter()
-                    .flat_map(|node| node.bytes.to_vec())
-                    .collect::<Vec<u8>>()
-            };
-            push(made, token.start + 1, text(&inside.lead));
-            push(made, token.end - 1, text(&inside.trail));
-        }
-        Content::Blocks(_, blocks) => into_blocks(request, blocks, inside, made),
-        Content::Other => {}
+    let spliced = spliced(request, message, inside);
+    match as_held(request, message, inside, &spliced) {
+        Some(held) => made.push(held),
+        None => made.extend(spliced),
     }
 }
 
-/// The item as it went out before, where the client now writes the same item otherwise.
-fn as_held(request: &Request, message: &Message, inside: &Inside<'_>) -> Option<Edit> {
-    let node = inside.trail.last().or(inside.lead.last())?;
-    let held = node.holder.as_ref()?;
+fn spliced(request: &Request, message: &Message, inside: &Inside<'_>) -> Vec<Edit> {
+    let mut made = Vec::new();
+    match &message.content {
+        Content::Text(token) if !inside.before.is_empty() || !inside.behind.is_empty() => {
+            string_to_blocks(token, inside, &mut made);
+        }
+        Content::Text(token) => {
+            push(&mut made, token.start + 1, text(&inside.lead));
+            push(&mut made, token.end - 1, text(&inside.trail));
+        }
+        Content::Blocks(_, blocks) => into_blocks(request, blocks, inside, &mut made),
+        Content::Other => {}
+    }
+    made
+}
+
+/// The item as it went out before, where the client now writes the same item otherwise: an item that holds a node
+/// inside its text goes out in one form only, markers aside. A node that is new goes into that form.
+fn as_held(request: &Request, message: &Message, inside: &Inside<'_>, spliced: &[Edit]) -> Option<Edit> {
+    let stored = inside.trail.iter().rev().chain(inside.lead.iter().rev());
+    let held = stored.copied().find_map(|node| node.holder.as_ref())?;
     let item = request.history.get(message.items.start)?;
+    let newer: Vec<&Node> = inside
+        .trail
+        .iter()
+        .filter(|node| node.holder.is_none())
+        .copied()
+        .collect();
+    let sent = with_trail(&held.sent, &newer)?;
     let same_meaning = item.mark.canonical == held.client.canonical;
-    let rewritten = same_meaning && item.mark.wire != held.client.wire;
-    let several = inside.trail.len() + inside.lead.len() > 1;
-    (rewritten || same_meaning && several).then(|| Edit {
+    (same_meaning && unmarked(&item_with(request, item.range.clone(), spliced)) != sent).then(|| Edit {
         range: item.range.clone(),
-        insert: held.sent.clone(),
+        insert: sent,
     })
+}
+
+/// An item of the body with the edits that lie in it.
+pub fn item_with(request: &Request, range: Range<usize>, edits: &[Edit]) -> Bytes {
+    let inside = edits
+        .iter()
+        .filter(|edit| edit.range.start >= range.start && edit.range.end <= range.end);
+    let moved = inside.map(|edit| Edit {
+        range: edit.range.start - range.start..edit.range.end - range.start,
+        insert: edit.insert.clone(),
+    });
+    let item = request.body.slice(range.clone());
+    Edits::new(moved.collect()).map_or(item.clone(), |edits| apply(&item, &edits).concat())
+}
+
+/// A message without the markers of the request that it came in.
+pub fn unmarked(message: &Bytes) -> Bytes {
+    match Envelope::read(&mut Cursor::new(message, 0)) {
+        Ok(walk) => Bytes::from(envelope::pieces(message, walk.range, &walk.cuts).concat()),
+        Err(_) => message.clone(),
+    }
+}
+
+/// A message with nodes behind its own text.
+fn with_trail(message: &Bytes, nodes: &[&Node]) -> Option<Bytes> {
+    if nodes.is_empty() {
+        return Some(message.clone());
+    }
+    let mut made = Vec::new();
+    match &Envelope::read(&mut Cursor::new(message, 0)).ok()?.content {
+        envelope::Content::Text(token) => push(&mut made, token.end - 1, text(nodes)),
+        envelope::Content::Blocks(_, blocks) => {
+            let end = blocks.last()?.range.end;
+            nodes
+                .iter()
+                .for_each(|node| made.push(at(end, &[b",", &part(node)])));
+        }
+        envelope::Content::Other => return None,
+    }
+    Some(apply(message, &Edits::new(made).ok()?).concat())
+}
+
+/// Nodes as they stand inside a string.
+fn text(nodes: &[&Node]) -> Vec<u8> {
+    nodes.iter().flat_map(|node| node.bytes.to_vec()).collect()
+}
+
+/// A node that stands inside a string as a part of its own.
+fn part(node: &Node) -> Vec<u8> {
+    [br#"{"type":"text","text":""#, &node.bytes[..], b"\"}"].concat()
 }
 
 /// A string content becomes the text block that it stands for, among the nodes' blocks.
@@ -149,7 +207,6 @@ fn into_blocks(request: &Request, blocks: &[Range<usize>], inside: &Inside<'_>, 
     for (index, node) in &inside.behind {
         made.push(at(request.history[*index].range.end, &[b",", &node.bytes]));
     }
-    let part = |node: &Node| [br#"{"type":"text","text":""#, &node.bytes[..], b"\"}"].concat();
     if let (Some(first), Some(last)) = (blocks.first(), blocks.last()) {
         inside
             .lead

@@ -1,8 +1,15 @@
 //! Turn by turn: what becomes of an edited prompt.
 
+use std::sync::Arc;
+
 use inkfast::sim;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 
 use super::*;
+use crate::binary::{Inkfast, post};
 
 #[tokio::test]
 async fn a_head_edit_becomes_a_node_and_the_next_request_extends() {
@@ -104,6 +111,62 @@ async fn streams_are_read_and_continued() {
     }
 }
 
+/// The answer is on record before the client can have its last event, though the stream itself goes on.
+#[tokio::test]
+async fn a_client_that_acts_on_the_last_event_finds_its_answer_on_record() {
+    let fed = Fed::new();
+    let first = Arc::clone(&fed);
+    let upstream = Upstream::start(move |seen| {
+        let streamed = holds(&seen.body, "\"stream\":true").then(|| first.answer());
+        async move {
+            let Some(mut answer) = streamed else {
+                return whole(r#"{"choices":[{"message":{"content":"fine"},"finish_reason":"stop"}]}"#);
+            };
+            let events = hyper::header::HeaderValue::from_static("text/event-stream");
+            answer.headers_mut().insert("content-type", events);
+            answer
+        }
+    })
+    .await;
+    let (proxy, tap) = proxy(&upstream.url(), "", Ledger::memory()).await;
+    let mut agent = Agent::chat();
+    agent.user("one");
+    let mut body = agent.body();
+    body["stream"] = true.into();
+    fed.send("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Streamed.\"}}]}\n\n")
+        .await;
+    fed.send("data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n")
+        .await;
+    fed.send("data: [DONE]\n\n").await;
+    let body = body.to_string();
+    let mut stream = TcpStream::connect(proxy.proxy_addr).await.unwrap();
+    let head = format!(
+        "POST {} HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}",
+        agent.path,
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut read = Vec::new();
+    while !holds(&read, "data: [DONE]\n\n") {
+        assert_ne!(stream.read_buf(&mut read).await.unwrap(), 0);
+    }
+    agent
+        .messages
+        .push(json!({"role": "assistant", "content": "Streamed."}));
+    agent.system = prompt("act");
+    agent.turn_to(proxy.proxy_addr, "two").await;
+    let second = tap.recv_timeout(Duration::from_secs(5)).unwrap().prefix.unwrap();
+    assert_eq!(
+        (second.sent.as_str(), second.nodes),
+        ("extend/none", 1),
+        "{second:?}"
+    );
+    // A client that has its answer and leaves misses nothing.
+    drop(stream);
+    let first = tokio::task::spawn_blocking(move || tap.recv_timeout(Duration::from_secs(5)));
+    assert_eq!(first.await.unwrap().unwrap().outcome, "ok");
+}
+
 #[tokio::test]
 async fn observe_changes_no_byte() {
     let bench = Bench::with("mode = \"observe\"", sim::Config::default(), Ledger::memory()).await;
@@ -185,6 +248,7 @@ async fn what_happened_is_counted() {
         r#"inkfast_prefix_items_total{format="anthropic_messages",result="stable"} "#,
         "inkfast_ledger_lineages 1",
         "inkfast_rewrite_duration_seconds_count",
+        "inkfast_superseded_bytes ",
         "inkfast_state_write_duration_seconds_count 1",
     ] {
         assert!(text.contains(needle), "{needle} is not in {text}");
@@ -196,4 +260,82 @@ async fn what_happened_is_counted() {
     ] {
         assert!(!text.contains(absent), "{absent} is in {text}");
     }
+}
+
+/// Where carrying the superseded text costs more than the history, the prompt is folded into the head once.
+#[tokio::test]
+async fn a_fold_that_pays_is_the_proxys_break_and_said_to_be() {
+    let (bench, mut agent) = (Bench::new().await, Agent::chat());
+    for turn in 0..20 {
+        agent.system = prompt(&format!("step {turn}"));
+        let prefix = agent.turn(&bench, "on").await;
+        if prefix.node == "rebaseline(economics)" {
+            assert_eq!(
+                (prefix.sent.as_str(), prefix.nodes),
+                ("rewrite/rebaseline@messages[0]", 0)
+            );
+            let text = metrics(&bench.proxy).await;
+            assert!(text.contains(r#"breaks_total{by="proxy",cause="rebaseline",format="openai_chat"} 1"#));
+            assert!(text.contains(r#"rebaselines_total{reason="economics"} 1"#));
+            let next = agent.turn(&bench, "on").await;
+            assert_eq!((next.sent.as_str(), next.nodes), ("extend/none", 0));
+            return;
+        }
+        assert!(turn == 0 || prefix.sent == "extend/none", "{prefix:?}");
+    }
+    panic!("never folded");
+}
+
+/// What people and machines read of a request, and that no word of the prompt is in it.
+#[test]
+fn the_log_line_tells_both_verdicts_and_no_prompt() {
+    let provider = Provider::start(sim::Config::default()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let config = format!(
+        "state = \"memory:\"\n[upstreams.openai]\nurl = \"{}\"\nacts_as = \"api.openai.com\"\n",
+        provider.url()
+    );
+    let inkfast = Inkfast::serve(folder.path(), &config);
+    let mut agent = Agent::chat();
+    for mode in ["plan", "act"] {
+        agent.system = prompt(mode);
+        agent.user("A secret question");
+        let url = format!("{}{}", inkfast.proxy, agent.path);
+        let lines = [("session_id", "secret-session")];
+        let (_, answer) = post(&url, &lines, agent.body().to_string().as_bytes());
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        agent.messages.push(answer["choices"][0]["message"].clone());
+    }
+    let lines = inkfast.wait_for_requests(2);
+    let second = &lines[1];
+    for (field, value) in [
+        ("received", "rewrite/system_changed@messages[0]"),
+        ("sent", "extend/none"),
+        ("node", "replace@2"),
+        ("model", "gpt-5*"),
+    ] {
+        assert_eq!(second[field], value, "{second}");
+    }
+    assert_eq!((&second["lineage"], &second["continued"]), (&1.into(), &1.into()));
+    assert_eq!(
+        (&second["items"], &second["nodes"], &second["sent_kept"]),
+        (&3.into(), &1.into(), &1.0.into())
+    );
+    for field in [
+        "stable_bytes",
+        "new_bytes",
+        "input_tokens",
+        "cache_read",
+        "rewrite_ms",
+        "first_byte_ms",
+    ] {
+        assert!(second[field].is_number(), "{field}: {second}");
+    }
+    assert_eq!(second["session"].as_str().unwrap().len(), 16);
+    assert!(second.get("passthrough").is_none() && lines[0].get("continued").is_none());
+    let all = format!("{lines:?}");
+    assert!(
+        !all.contains("secret") && !all.contains("careful assistant"),
+        "{all}"
+    );
 }

@@ -1,0 +1,617 @@
+//! The invariants of what leaves, one method each. Knows the client's bytes, what left, what it was told of the
+//! plan (parent, nodes), and from the world which conversation it is; derives everything else itself.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use inkfast::prefix::item::Hints;
+use inkfast::prefix::past::{Node, Seq, Slot};
+use inkfast::prefix::{Outcome, apply};
+use inkfast::prompt::{self, Entry, Rendering};
+use inkfast::wire::format::Format;
+
+use super::body::{Body, Element, Item, Kind, unmarked};
+use super::tree::Tree;
+use crate::harness::{Core, Turn};
+
+/// A broken invariant: its number in ARCHITECTURE.md, and how.
+#[derive(Clone, Debug)]
+pub struct Violation {
+    pub invariant: u8,
+    pub what: String,
+}
+
+/// What the world knows of a request.
+pub struct Told {
+    pub conversation: usize,
+    /// The request whose own answer this one carries on, where that is beyond doubt.
+    pub follows: Option<Seq>,
+    pub hints: Hints,
+    /// What would have left a moment later.
+    pub again: Option<Bytes>,
+}
+
+/// What was sent so far.
+pub struct Checker {
+    format: Format,
+    strips: bool,
+    loopback: bool,
+    /// The one invariant to look at; all where it is none.
+    only: Option<u8>,
+    sent: HashMap<Seq, Sent>,
+    heads: HashMap<usize, Vec<String>>,
+    bodies: HashMap<(Bytes, String), Seq>,
+    /// For each answer, the nodes in the bodies that got it.
+    answers: HashMap<String, Vec<Vec<String>>>,
+}
+
+struct Sent {
+    conversation: usize,
+    lineage: Seq,
+    client: Body,
+    out: Bytes,
+    body: Body,
+    elements: Vec<Element>,
+    answer: Option<String>,
+    status: Option<u16>,
+    folded: bool,
+}
+
+/// One request under test.
+struct Case<'a> {
+    told: &'a Told,
+    turn: &'a Turn,
+    client: &'a Body,
+    out: &'a Body,
+    elements: &'a [Element],
+    nodes: &'a [&'a Node],
+}
+
+type Check = Result<(), Violation>;
+
+fn broken<T>(invariant: u8, what: impl Into<String>) -> Result<T, Violation> {
+    Err(Violation {
+        invariant,
+        what: what.into(),
+    })
+}
+
+impl Checker {
+    pub fn new(format: Format, strips: bool, loopback: bool, only: Option<u8>) -> Self {
+        Self {
+            format,
+            strips,
+            loopback,
+            only,
+            sent: HashMap::new(),
+            heads: HashMap::new(),
+            bodies: HashMap::new(),
+            answers: HashMap::new(),
+        }
+    }
+
+    /// What would leave a moment later, from a copy of the ledger: for invariant 5.
+    pub fn again(core: &mut Core, body: &Bytes, hints: &Hints) -> Bytes {
+        let mut copy = core.copy();
+        let core = copy.as_mut().unwrap_or(core);
+        core.now_ms += 7;
+        let (request, _, _, lowered) = core.plan(body, hints.clone()).unwrap();
+        core.now_ms -= 7;
+        apply(&request.body, &lowered.edits).concat()
+    }
+
+    /// All that can be checked of one request as it leaves.
+    pub fn check(&mut self, told: &Told, body: &Bytes, turn: &Turn) -> Check {
+        let client = Body::parse(body, self.format, self.strips);
+        let heads = self.heads.entry(told.conversation).or_default();
+        heads.push(prompt::joined(&normal(&client.head_texts())));
+        let out = Body::parse(&turn.out, self.format, self.strips);
+        let nodes: Vec<&Node> = turn.lowered.nodes.iter().map(|node| &**node).collect();
+        let elements = match out.elements(&nodes) {
+            Ok(elements) => elements,
+            Err(what) => return self.wanted(broken(2, what)),
+        };
+        let case = Case {
+            told,
+            turn,
+            client: &client,
+            out: &out,
+            elements: &elements,
+            nodes: &nodes,
+        };
+        let guard = turn
+            .guard
+            .or_else(|violation| broken(2, format!("the guard: {violation:?}")));
+        let again = match told.again.as_ref().is_none_or(|again| *again == turn.out) {
+            true => Ok(()),
+            false => broken(5, "a moment later, from a copy of the ledger, other bytes"),
+        };
+        let checks = [
+            self.untouched(&case, body),
+            self.append_only(&case),
+            self.continues(&case),
+            guard,
+            effective(&case),
+            lost(&case),
+            again,
+            self.seen_before(&case, body),
+            self.pairs(&case),
+            self.strangers(&case),
+        ];
+        checks.into_iter().try_for_each(|check| self.wanted(check))?;
+        let merged = self.merged(&case).to_vec();
+        self.bodies
+            .insert((body.clone(), format!("{:?}", told.hints)), turn.seq);
+        self.heads.entry(told.conversation).or_default().extend(merged);
+        let folded = !turn.plan.keeps_prefix() && turn.plan.parent.is_some();
+        let sent = Sent {
+            conversation: told.conversation,
+            lineage: turn
+                .plan
+                .parent
+                .as_ref()
+                .map_or(turn.seq, |parent| parent.lineage),
+            client,
+            out: turn.out.clone(),
+            body: out,
+            elements,
+            answer: None,
+            status: None,
+            folded,
+        };
+        self.sent.insert(turn.seq, sent);
+        Ok(())
+    }
+
+    /// The upstream answered; `seen` is false where the proxy missed what.
+    pub fn answered(&mut self, seq: Seq, answer: &str, seen: bool) {
+        let Some(sent) = self.sent.get_mut(&seq) else {
+            return;
+        };
+        sent.answer = seen.then(|| answer.to_owned());
+        sent.status = Some(200);
+        let nodes = node_names(&sent.elements);
+        self.answers.entry(answer.to_owned()).or_default().push(nodes);
+    }
+
+    pub fn failed(&mut self, seq: Seq, status: u16) {
+        if let Some(sent) = self.sent.get_mut(&seq) {
+            sent.status = Some(status);
+        }
+    }
+
+    fn parent(&self, case: &Case<'_>) -> Option<&Sent> {
+        let parent = case.turn.plan.parent.as_ref()?;
+        self.sent.get(&parent.seq)
+    }
+
+    /// 1: with nothing to change, the outgoing body is the very buffer that came in.
+    fn untouched(&self, case: &Case<'_>, body: &Bytes) -> Check {
+        let same_head = case.turn.lowered.head.blocks.len() == case.turn.request.head.blocks.len()
+            && raw_head(case.client) == raw_head(case.out);
+        let nothing = case.nodes.is_empty() && same_head && case.out.markers == case.client.markers;
+        let root = case.turn.plan.parent.is_none();
+        if (nothing || root) && (case.turn.out != body || case.turn.out.as_ptr() != body.as_ptr()) {
+            return broken(1, "nothing to change, and another buffer");
+        }
+        Ok(())
+    }
+
+    /// 2: what was sent stands, up to where the client broke it.
+    fn append_only(&self, case: &Case<'_>) -> Check {
+        let (plan, turn) = (&case.turn.plan, case.turn);
+        if turn.out.len() > 0 && case.out.markers > case.client.markers {
+            return broken(2, "more markers than the client sent");
+        }
+        if case.out.tools != case.client.tools || case.out.rest != case.client.rest {
+            return broken(2, "tools or parameters are not the client's");
+        }
+        if case.out.attribution != case.client.attribution {
+            return broken(2, "the attribution is not this request's");
+        }
+        let Some(parent) = self.parent(case) else {
+            return Ok(());
+        };
+        if matches!(
+            plan.outcome,
+            Outcome::Rebaseline(_) | Outcome::Adopted | Outcome::PassedThrough
+        ) {
+            return self.may_fold(case, parent);
+        }
+        if raw_head(&parent.body) != raw_head(case.out) {
+            return broken(
+                2,
+                format!(
+                    "the frozen head changed: {:?} to {:?}",
+                    raw_head(&parent.body),
+                    raw_head(case.out)
+                ),
+            );
+        }
+        let shared = parent.client.items.iter().zip(&case.client.items);
+        let shared = shared
+            .take_while(|(old, new)| old.canonical == new.canonical)
+            .count();
+        let whole = shared == parent.client.items.len() && carries(parent, case, shared);
+        let front = if whole {
+            parent.elements.len()
+        } else {
+            front(&parent.elements, shared)
+        };
+        let same = |(old, new): &(&Element, &Element)| same_element(old, new, !plan.anew.is_empty());
+        let kept = parent.elements[..front]
+            .iter()
+            .zip(case.elements)
+            .take_while(same)
+            .count();
+        if kept < front {
+            let (old, new) = (&parent.elements[kept], case.elements.get(kept));
+            return broken(2, format!("element {kept} of {front} was {old:?}, is {new:?}"));
+        }
+        Ok(())
+    }
+
+    /// The head may be the client's own again only for a reason that can be seen.
+    fn may_fold(&self, case: &Case<'_>, parent: &Sent) -> Check {
+        let outcome = case.turn.plan.outcome;
+        if !case.nodes.is_empty() || raw_head(case.client) != raw_head(case.out) {
+            return broken(2, format!("{outcome:?}, and not the client's own head alone"));
+        }
+        let gone = parent
+            .client
+            .items
+            .iter()
+            .any(|old| case.client.items.iter().all(|new| new.canonical != old.canonical));
+        let tools = |body: &Body| {
+            body.tools
+                .iter()
+                .map(|tool| Tree::parse(&unmarked(tool)).envelope())
+                .collect::<Vec<_>>()
+        };
+        let reason = match outcome {
+            Outcome::Rebaseline(inkfast::prefix::decide::Reason::Tools) => {
+                tools(&parent.client) != tools(case.client)
+            }
+            Outcome::Adopted => gone,
+            _ => true,
+        };
+        if reason {
+            Ok(())
+        } else {
+            broken(2, format!("{outcome:?} without its reason"))
+        }
+    }
+
+    /// 2, seen from the conversation: a plain next request continues the one before it.
+    fn continues(&self, case: &Case<'_>) -> Check {
+        let Some(follows) = case.told.follows else {
+            return Ok(());
+        };
+        let parent = case.turn.plan.parent.as_ref();
+        // A conversation that was taken for two may go on with the one that holds this very head.
+        let other = parent
+            .and_then(|parent| self.sent.get(&parent.seq))
+            .is_some_and(|sent| {
+                sent.conversation == case.told.conversation
+                    && sent.lineage != self.sent[&follows].lineage
+                    && sent.client.head_texts() == case.client.head_texts()
+            });
+        let parent = parent.map(|parent| parent.seq);
+        if parent == Some(follows) || other {
+            return Ok(());
+        }
+        broken(2, format!("continues {parent:?}, not {follows}"))
+    }
+
+    /// 5: a body that was seen goes out as it went out.
+    fn seen_before(&self, case: &Case<'_>, body: &Bytes) -> Check {
+        let Some(seq) = self.bodies.get(&(body.clone(), format!("{:?}", case.told.hints))) else {
+            return Ok(());
+        };
+        let before = &self.sent[seq];
+        let rebased =
+            case.turn.plan.outcome != Outcome::Kept && !case.turn.plan.keeps_prefix() || before.folded;
+        let refused = matches!(before.status, Some(400..=428));
+        if before.out != case.turn.out && !refused && !rebased {
+            return broken(
+                5,
+                format!("seen as {seq}, and went out otherwise ({:?})", before.status),
+            );
+        }
+        Ok(())
+    }
+
+    /// 6: no node in a pair, none before an answer that was written without it, none where the provider refuses it.
+    fn pairs(&self, case: &Case<'_>) -> Check {
+        let native = self.format == Format::AnthropicMessages;
+        let mut open = 0;
+        let mut behind: Vec<String> = Vec::new();
+        for (index, element) in case.elements.iter().enumerate() {
+            match element {
+                Element::Node(node) => {
+                    if open > 0 {
+                        return broken(6, format!("node in a pair: {}", node.bytes));
+                    }
+                    behind.push(name(element));
+                    if native && node.slot == Slot::Message && node.bytes.contains("\"role\":\"system\"") {
+                        self.legal(case, index)?;
+                    }
+                }
+                Element::Item(item) => {
+                    match item.kind {
+                        Kind::Calls(calls) => open += calls,
+                        Kind::Result => open = usize::saturating_sub(open, 1),
+                        _ if item.role == "user" => open = 0,
+                        _ => {}
+                    }
+                    if item.role == "assistant" {
+                        self.written_with(item, &behind)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn written_with(&self, item: &Item, behind: &[String]) -> Check {
+        let Some(known) = self.answers.get(&item.texts) else {
+            return Ok(());
+        };
+        if known
+            .iter()
+            .any(|nodes| behind.iter().all(|node| nodes.contains(node)))
+        {
+            return Ok(());
+        }
+        broken(
+            6,
+            format!(
+                "a node before {:?}, which was written without it: {behind:?}, known {known:?}",
+                item.texts
+            ),
+        )
+    }
+
+    /// The provider's rules for an operator message in mid-conversation (providers.md 3.4 a to e).
+    fn legal(&self, case: &Case<'_>, index: usize) -> Check {
+        let is_system = |element: &&Element| match element {
+            Element::Item(item) => item.role == "system",
+            Element::Node(node) => node.slot == Slot::Message,
+        };
+        let before = case.elements[..index]
+            .iter()
+            .rev()
+            .find(|element| !is_system(element));
+        let after = case.elements[index + 1..]
+            .iter()
+            .find(|element| !is_system(element));
+        let role = |element: Option<&Element>| match element {
+            Some(Element::Item(item)) => item.role.clone(),
+            Some(Element::Node(_)) => "user".to_owned(),
+            None => String::new(),
+        };
+        let opens = !matches!(after, Some(Element::Item(item)) if !item.opens);
+        if role(before) != "user" || !matches!(role(after).as_str(), "" | "assistant") || !opens {
+            return broken(
+                6,
+                format!(
+                    "an operator message between {:?} and {:?}",
+                    role(before),
+                    role(after)
+                ),
+            );
+        }
+        Ok(())
+    }
+
+    /// 11: every head in force that the body tells was this conversation's own.
+    fn strangers(&self, case: &Case<'_>) -> Check {
+        let (own, merged) = (&self.heads[&case.told.conversation], self.merged(case));
+        let mut effective = case.out.head_texts();
+        for (index, node) in std::iter::once(None)
+            .chain(case.nodes.iter().map(Some))
+            .enumerate()
+        {
+            if let Some(node) = node {
+                effective = prompt::derive(&effective, &node.entries);
+            }
+            let text = prompt::joined(&normal(&effective));
+            if !own.contains(&text) && !merged.contains(&text) {
+                let parent = case.turn.plan.parent.as_ref().map(|parent| parent.seq);
+                return broken(
+                    11,
+                    format!("layer {index} is a stranger's: {text}\nparent {parent:?}"),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the answer was not seen, one person's own conversations under alike heads may be taken for one
+    /// (design.md section 4, evidence c): the heads of the other one.
+    fn merged(&self, case: &Case<'_>) -> &[String] {
+        let unseen = |parent: &&Sent| self.loopback && parent.answer.is_none();
+        let merged = self.parent(case).filter(unseen).map(|parent| parent.conversation);
+        merged.map_or(&[][..], |conversation| self.heads[&conversation].as_slice())
+    }
+
+    /// A test of one invariant looks at that one alone.
+    fn wanted(&self, check: Check) -> Check {
+        check.or_else(|violation| match self.only {
+            Some(only) if only != violation.invariant => Ok(()),
+            _ => Err(violation),
+        })
+    }
+}
+
+/// 3: baseline and nodes give the head that the client sent.
+fn effective(case: &Case<'_>) -> Check {
+    let head = prompt::joined(&normal(&case.client.head_texts()));
+    let entries: Vec<Entry> = case
+        .nodes
+        .iter()
+        .flat_map(|node| node.entries.iter().cloned())
+        .collect();
+    let derived = prompt::joined(&normal(&prompt::derive(&case.out.head_texts(), &entries)));
+    if case.turn.plan.outcome == Outcome::Deferred {
+        return if derived == head || waits(case) {
+            Ok(())
+        } else {
+            broken(3, "deferred outside of a tool loop")
+        };
+    }
+    if derived != head {
+        return broken(3, format!("in force: {derived}\nwanted: {head}"));
+    }
+    let Some(last) = case.nodes.last().filter(|node| node.rendering == Rendering::Full) else {
+        return Ok(());
+    };
+    let said = node_text(last);
+    let told = said.split_once("\n\n").map_or("", |(_, prompt)| prompt);
+    let wanted = prompt::joined(&case.client.head_texts());
+    let wanted = prompt::joined(&normal(&[wanted]));
+    if prompt::joined(&normal(&[told.to_owned()])) != wanted {
+        return broken(3, format!("the last node tells {told:?}, not {wanted:?}"));
+    }
+    Ok(())
+}
+
+/// A change may wait only in a tool loop, or where thinking is bound to what stands.
+fn waits(case: &Case<'_>) -> bool {
+    let turn = case
+        .client
+        .items
+        .iter()
+        .rev()
+        .take_while(|item| item.role != "assistant");
+    let in_loop = turn.clone().any(|item| item.kind == Kind::Result);
+    let open = case
+        .client
+        .items
+        .last()
+        .is_some_and(|item| item.role == "assistant");
+    in_loop || open || case.client.items.iter().any(|item| item.kind == Kind::Thinking)
+}
+
+/// What a node says, its wrapping taken off.
+fn node_text(node: &Node) -> String {
+    let bytes = std::str::from_utf8(&node.bytes).unwrap();
+    let text = match node.slot {
+        Slot::Lead | Slot::Trail => serde_json::from_str::<String>(&format!("\"{bytes}\"")).unwrap(),
+        _ => {
+            let tree = Tree::parse(bytes);
+            let text = tree.get("text").or(tree.get("content")).and_then(Tree::str);
+            text.unwrap().to_owned()
+        }
+    };
+    let text = text.trim();
+    for tag in ["system-reminder", "system-update"] {
+        let inner = text.strip_prefix(&format!("<{tag}>\n"));
+        if let Some(inner) = inner.and_then(|inner| inner.strip_suffix(&format!("\n</{tag}>"))) {
+            return inner.replace("&lt;", "<").replace("&amp;", "&");
+        }
+    }
+    text.to_owned()
+}
+
+/// 4: every item of the client's, once, in order.
+fn lost(case: &Case<'_>) -> Check {
+    let items: Vec<&Item> = case
+        .elements
+        .iter()
+        .filter_map(|element| match element {
+            Element::Item(item) => Some(item),
+            Element::Node(_) => None,
+        })
+        .collect();
+    let own = &case.client.items;
+    let first = items
+        .iter()
+        .zip(own)
+        .position(|(out, own)| out.canonical != own.canonical);
+    match first {
+        None if items.len() == own.len() => Ok(()),
+        first => broken(
+            4,
+            format!(
+                "{} items for {}, the first other at {first:?}",
+                items.len(),
+                own.len()
+            ),
+        ),
+    }
+}
+
+fn raw_head(body: &Body) -> Vec<&str> {
+    body.head.iter().map(|block| block.raw.as_str()).collect()
+}
+
+/// Without what is no change: white space at line ends, blank blocks.
+fn normal(blocks: &[String]) -> Vec<String> {
+    let lines = |block: &String| {
+        block
+            .lines()
+            .map(str::trim_end)
+            .collect::<Vec<_>>()
+            .join("\n")
+            .trim_end()
+            .to_owned()
+    };
+    blocks
+        .iter()
+        .map(lines)
+        .filter(|block| !block.is_empty())
+        .collect()
+}
+
+/// The next item of the client's is the answer that the parent got.
+fn carries(parent: &Sent, case: &Case<'_>, shared: usize) -> bool {
+    let next = case
+        .client
+        .items
+        .get(shared)
+        .filter(|item| item.role == "assistant");
+    next.is_some_and(|item| parent.answer.as_deref() == Some(&*item.texts))
+}
+
+/// How many elements stand in front of what lies behind the first `shared` items.
+fn front(elements: &[Element], shared: usize) -> usize {
+    let mut items = 0;
+    let mut front = 0;
+    for (index, element) in elements.iter().enumerate() {
+        if matches!(element, Element::Item(_)) {
+            items += 1;
+            if items <= shared {
+                front = index + 1;
+            }
+        }
+    }
+    front
+}
+
+fn same_element(old: &Element, new: &Element, anew: bool) -> bool {
+    match (old, new) {
+        (Element::Item(old), Element::Item(new)) if old.holds && new.holds => {
+            unmarked(&old.raw) == unmarked(&new.raw)
+        }
+        (Element::Item(old), Element::Item(new)) => old.canonical == new.canonical,
+        (Element::Node(old), Element::Node(new)) if anew => old.meaning == new.meaning,
+        (Element::Node(old), Element::Node(new)) => old.bytes == new.bytes && old.slot == new.slot,
+        _ => false,
+    }
+}
+
+fn node_names(elements: &[Element]) -> Vec<String> {
+    elements
+        .iter()
+        .filter(|element| matches!(element, Element::Node(_)))
+        .map(name)
+        .collect()
+}
+
+fn name(element: &Element) -> String {
+    match element {
+        Element::Node(node) => format!("{}@{}", node.meaning, node.position),
+        Element::Item(_) => String::new(),
+    }
+}
