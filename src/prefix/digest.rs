@@ -26,23 +26,33 @@ pub struct Canonical(pub Digest);
 pub struct Chain(pub Digest);
 
 /// A running hash over length-prefixed parts.
-pub struct Hasher(blake3::Hasher);
+///
+/// Parts are gathered first: BLAKE3 hashes the chunks of one buffer side by side, but those of parts that come bit by
+/// bit one after another. What is large fills the hash's lanes anyway and is not copied.
+pub struct Hasher {
+    gathered: Vec<u8>,
+    running: Option<Box<blake3::Hasher>>,
+}
+
+/// The most bytes that are gathered.
+const GATHERED: usize = 16 << 10;
 
 impl Hasher {
     /// Starts a hash in `domain`: equal parts in two domains never have equal digests.
     pub fn new(domain: &str) -> Self {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(&(domain.len() as u64).to_le_bytes());
-        hasher.update(domain.as_bytes());
-        Self(hasher)
+        Self::over(None, domain)
     }
 
     /// Starts a keyed hash, for values that a reader of the ledger must not be able to guess.
     pub fn keyed(key: &[u8; 32], domain: &str) -> Self {
-        let mut hasher = blake3::Hasher::new_keyed(key);
-        hasher.update(&(domain.len() as u64).to_le_bytes());
-        hasher.update(domain.as_bytes());
-        Self(hasher)
+        Self::over(Some(Box::new(blake3::Hasher::new_keyed(key))), domain)
+    }
+
+    fn over(running: Option<Box<blake3::Hasher>>, domain: &str) -> Self {
+        let gathered = Vec::with_capacity(128);
+        let mut hasher = Self { gathered, running };
+        hasher.part(domain.as_bytes());
+        hasher
     }
 
     /// Adds one part; its length is hashed with it, so `ab` + `c` is not `a` + `bc`.
@@ -53,16 +63,27 @@ impl Hasher {
     /// Adds one part that lies in several pieces; equal to the part of their concatenation.
     pub fn pieces(&mut self, pieces: &[&[u8]]) -> &mut Self {
         let length: usize = pieces.iter().map(|piece| piece.len()).sum();
-        self.0.update(&(length as u64).to_le_bytes());
-        for piece in pieces {
-            self.0.update(piece);
-        }
+        self.gathered.reserve(length.min(GATHERED) + 8);
+        self.update(&(length as u64).to_le_bytes());
+        pieces.iter().for_each(|piece| self.update(piece));
         self
     }
 
     /// The first 128 bits.
     pub fn finish(&self) -> Digest {
-        cut(self.0.finalize())
+        match &self.running {
+            None => cut(blake3::hash(&self.gathered)),
+            Some(running) => cut(running.clone().update(&self.gathered).finalize()),
+        }
+    }
+
+    fn update(&mut self, bytes: &[u8]) {
+        if self.gathered.len() + bytes.len() <= GATHERED {
+            return self.gathered.extend_from_slice(bytes);
+        }
+        let running = self.running.get_or_insert_with(Box::default);
+        running.update(&self.gathered).update(bytes);
+        self.gathered.clear();
     }
 }
 
@@ -98,7 +119,7 @@ impl Digest {
     pub fn of_all<'a>(domain: &str, digests: impl IntoIterator<Item = &'a Digest>) -> Self {
         let mut hasher = Hasher::new(domain);
         for digest in digests {
-            hasher.0.update(&digest.0);
+            hasher.update(&digest.0);
         }
         hasher.finish()
     }

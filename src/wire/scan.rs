@@ -140,6 +140,10 @@ impl<'a> Cursor<'a> {
             self.pos = stop + 1;
             match self.src.get(stop) {
                 Some(b'"') => return Ok(start..self.pos),
+                // Nearly all escapes; the others need a closer look.
+                Some(b'\\') if matches!(self.src.get(self.pos), Some(b'n' | b'"' | b'\\' | b't' | b'r')) => {
+                    self.pos += 1;
+                }
                 Some(b'\\') => self.escape()?,
                 // A control character, or the end.
                 _ => return Err(Fault::Syntax),
