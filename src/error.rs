@@ -11,7 +11,10 @@ use http_body_util::Full;
 use hyper::{Response, StatusCode, header::CONTENT_TYPE};
 use serde_json::json;
 
-use crate::proxy::target::{Format, NoTarget};
+use crate::{
+    proxy::target::{Format, NoTarget},
+    wire::format,
+};
 
 /// The header of answers that are Inkfast's own; its value is the error's label.
 pub const ERROR_HEADER: &str = "x-inkfast-error";
@@ -119,7 +122,7 @@ impl RequestError {
             "api_error"
         };
         let body = match format {
-            Format::AnthropicMessages => {
+            Format::Wire(format::Format::AnthropicMessages) => {
                 json!({"type": "error", "error": {"type": kind, "message": message}})
             }
             Format::Gemini => {
@@ -128,7 +131,7 @@ impl RequestError {
             }
             Format::Ollama => json!({"error": message}),
             Format::BedrockConverse => json!({"message": message}),
-            Format::OpenaiChat | Format::OpenaiResponses | Format::Other => {
+            Format::Wire(format::Format::OpenaiChat) | Format::OpenaiResponses | Format::Other => {
                 json!({"error": {"message": message, "type": kind, "param": null, "code": label}})
             }
         };
@@ -154,6 +157,14 @@ impl RequestError {
 }
 
 impl Failure {
+    /// Whether not one byte of a request was written.
+    pub fn is_before_sending(&self) -> bool {
+        match self {
+            Self::Dns | Self::Refused | Self::Unreachable | Self::Tls(_) | Self::ConnectTimeout => true,
+            Self::Closed | Self::NotHttp | Self::Silent => false,
+        }
+    }
+
     /// The name in metrics, logs and the answer.
     pub fn label(&self) -> &'static str {
         match self {

@@ -4,6 +4,7 @@
 //! 0 is good, 1 a gate that failed, 2 bad usage or configuration. Results go to standard output, all else to
 //! standard error.
 
+mod demo;
 mod logging;
 mod serve;
 
@@ -35,6 +36,8 @@ struct Cli {
 enum Command {
     /// Serve agents: forward their requests to their providers.
     Serve(Flags),
+    /// Watch a scripted agent, straight and through Inkfast, against a simulated provider.
+    Demo(demo::Demo),
     /// Show or check a configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -87,6 +90,10 @@ struct Flags {
 pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(flags) => flags.config().map_err(Into::into).and_then(serve::run),
+        Command::Demo(demo) => match demo::run(&demo) {
+            Ok(false) => return ExitCode::FAILURE,
+            shown => shown.map(drop),
+        },
         Command::Config(ConfigCommand::Example) => print(EXAMPLE),
         Command::Config(ConfigCommand::Check { file }) => check(&file),
     };

@@ -4,10 +4,11 @@
 //! with the same head and session are taken first, then the newest.
 
 use super::error::Result;
+use super::keys::{ANY, facets};
 use super::store::{Step, Store, TOP};
-use crate::prefix::digest::{Digest, Hasher};
+use crate::prefix::digest::Digest;
 use crate::prefix::keys::Keys;
-use crate::prefix::past::Seq;
+use crate::prefix::past::{MAX_PATHS, Seq, State};
 
 /// The most lineages that one key adds.
 const PER_KEY: usize = 16;
@@ -30,8 +31,9 @@ const BY_ASSISTANT: Limit = Limit {
 const NAMED: usize = 4;
 /// From the deepest known item on, so many assistant turns are looked at.
 const TURNS: usize = 2;
-/// The most candidates that are loaded by lineage, over all lineages.
-const LEAVES: usize = 32;
+/// About how many candidates are loaded by lineage, over all lineages; and how many of each at least.
+const LEAVES: usize = 48;
+const FEWEST: usize = 2;
 /// How far a step that is carried is followed to a candidate.
 const DESCENT: usize = 64;
 
@@ -45,9 +47,13 @@ pub fn candidates(store: &impl Store, keys: &Keys) -> Result<Vec<Seq>> {
     hits.chains(store, keys)?;
     hits.named(store, &keys.answers, BY_ANSWER)?;
     hits.named(store, &keys.assistants, BY_ASSISTANT)?;
-    let limit = (LEAVES / hits.lineages.len().max(1)).max(2);
     let mut found = Vec::new();
+    let mut left = hits.lineages.len();
     for (lineage, steps) in hits.lineages {
+        left -= 1;
+        let limit = LEAVES
+            .saturating_sub(found.len() + left * FEWEST)
+            .clamp(FEWEST, MAX_PATHS);
         let leaves = store.leaves(lineage, limit)?;
         let cut = leaves.len() == limit;
         found.extend(leaves);
@@ -59,25 +65,6 @@ pub fn candidates(store: &impl Store, keys: &Keys) -> Result<Vec<Seq>> {
     found.dedup();
     Ok(found)
 }
-
-/// What a key is narrowed to, best first; the last one takes all.
-pub fn facets(head: Digest, session: Option<Digest>) -> Vec<u64> {
-    let facet = |parts: &[&Digest]| {
-        let mut hasher = Hasher::new("inkfast facet v1");
-        parts.iter().for_each(|part| {
-            hasher.part(&part.0);
-        });
-        let [a, b, c, d, e, f, g, h, ..] = hasher.finish().0;
-        u64::from_le_bytes([a, b, c, d, e, f, g, h])
-    };
-    match &session {
-        Some(session) => vec![facet(&[&head, session]), facet(&[&head]), facet(&[session]), ANY],
-        None => vec![facet(&[&head]), ANY],
-    }
-}
-
-/// The facet that every key has.
-pub const ANY: u64 = 0;
 
 /// Lineages that know something of the request, each with the steps by which it does.
 struct Hits {
@@ -170,15 +157,20 @@ fn newest(store: &impl Store, key: Digest, facet: u64, limit: usize) -> Result<V
 fn candidate_from(store: &impl Store, seq: Seq, hops: usize) -> Result<Option<Seq>> {
     let mut step = store.step(seq)?;
     for _ in 0..hops {
-        match &step {
-            Some(known) if !known.is_candidate() => {
-                step = match store.child(known.seq)? {
-                    Some(child) => store.step(child)?,
-                    None => None,
-                }
-            }
+        match step {
+            Some(known) if !known.is_candidate() => step = newest_child(store, known.seq)?,
             _ => break,
         }
     }
     Ok(step.filter(Step::is_candidate).map(|step| step.seq))
+}
+
+/// Of the last few steps that continue this one, the newest that did not fail.
+fn newest_child(store: &impl Store, seq: Seq) -> Result<Option<Step>> {
+    for child in store.children(seq, NAMED)? {
+        if let Some(step) = store.step(child)?.filter(|step| step.state != State::Failed) {
+            return Ok(Some(step));
+        }
+    }
+    Ok(None)
 }

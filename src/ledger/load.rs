@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::cache::Cache;
 use super::error::{LedgerError, Result};
-use super::record::{self, Record, Table, WHOLE_EVERY};
+use super::record::{self, Blob, Blobs, Record, Table, WHOLE_EVERY};
 use super::store::{Step, Store};
 use crate::prefix::digest::Digest;
 use crate::prefix::item::{FrozenHead, Mark, ToolMark};
@@ -56,6 +56,20 @@ impl Caches {
     pub fn keep(&mut self, loaded: Loaded) {
         let weight = weight(&loaded.path);
         self.paths.put(loaded.path.seq, loaded, weight);
+    }
+
+    /// Lets a path that was just written share its parts with others. Parts that are not known are read from the bytes
+    /// that are stored: those that came with the request may hold its whole body in memory.
+    pub fn share(&mut self, path: &mut Path, blobs: &Blobs) -> Result<()> {
+        path.tools = share(&mut self.tools, &blobs.tools)?;
+        path.head = share(&mut self.heads, &blobs.head)?;
+        path.baseline = share(&mut self.heads, &blobs.baseline)?;
+        path.nodes = blobs
+            .nodes
+            .iter()
+            .map(|node| share(&mut self.nodes, node))
+            .collect::<Result<_>>()?;
+        Ok(())
     }
 
     /// Forgets a step that is gone.
@@ -197,8 +211,19 @@ where
     let bytes = store
         .blob(digest)?
         .ok_or_else(|| LedgerError::corrupt("a blob is missing"))?;
-    let value: Arc<T> = record::decode(&bytes)?;
-    cache.put(digest, value.clone(), bytes.len());
+    share(cache, &(digest, bytes))
+}
+
+fn share<T>(cache: &mut Cache<Digest, Arc<T>>, (digest, bytes): &Blob) -> Result<Arc<T>>
+where
+    T: ?Sized,
+    Arc<T>: serde::de::DeserializeOwned,
+{
+    if let Some(value) = cache.get(digest) {
+        return Ok(value);
+    }
+    let value: Arc<T> = record::decode(bytes)?;
+    cache.put(*digest, value.clone(), bytes.len());
     Ok(value)
 }
 

@@ -173,3 +173,26 @@ where
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_nobody_heard_of_is_named() {
+        let call = |done| {
+            let (reply, answer) = oneshot::channel();
+            drop(answer);
+            Box::new(Call {
+                need: Need::Write,
+                work: None::<fn(&mut Db) -> Result<Seq>>,
+                done,
+                reply,
+                undo: Some,
+            })
+        };
+        assert_eq!(call(Some(Ok(7))).reply(Ok(())), Some(7));
+        assert_eq!(call(Some(Ok(7))).reply(Err(LedgerError::Full)), None);
+        assert_eq!(call(None).reply(Ok(())), None);
+    }
+}

@@ -17,11 +17,11 @@ pub struct Memory {
     steps: BTreeMap<Seq, Step>,
     records: BTreeMap<Seq, Vec<u8>>,
     keys: BTreeSet<KeyRow>,
-    /// Request key and number of the steps that did not fail.
-    requests: BTreeSet<(Digest, Seq)>,
+    /// Request key and number of the steps that did not fail, committed ones apart: they come first.
+    requests: BTreeSet<((Digest, bool), Seq)>,
     /// Lineage and number of the candidates.
     leaves: BTreeSet<(Seq, Seq)>,
-    /// Parent and number of the steps that did not fail.
+    /// Parent and number of the steps that have one.
     children: BTreeSet<(Seq, Seq)>,
     blobs: BTreeMap<Digest, Vec<u8>>,
     uses: BTreeSet<(Digest, Seq)>,
@@ -56,6 +56,14 @@ impl Memory {
         self.rows.set(self.rows.get() + rows as u64);
     }
 
+    /// The newest steps that `set` lists for `of`.
+    fn newest_of(&self, set: &BTreeSet<(Seq, Seq)>, of: Seq, limit: usize) -> Vec<Seq> {
+        let range = set.range((of, 0)..=(of, Seq::MAX));
+        let found: Vec<Seq> = range.rev().take(limit).map(|(_, seq)| *seq).collect();
+        self.read(found.len());
+        found
+    }
+
     fn grow(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
     }
@@ -66,7 +74,9 @@ impl Memory {
 
     /// Takes a step out of the sets that are kept beside the steps.
     fn unlist(&mut self, step: &Step) {
-        self.requests.remove(&(step.request, step.seq));
+        for committed in [false, true] {
+            self.requests.remove(&((step.request, committed), step.seq));
+        }
         self.leaves.remove(&(step.lineage, step.seq));
         if let Some(parent) = step.parent {
             self.children.remove(&(parent, step.seq));
@@ -99,10 +109,11 @@ impl Store for Memory {
     fn put_step(&mut self, step: &Step) -> Result<()> {
         self.unlist(step);
         if step.state != State::Failed {
-            self.requests.insert((step.request, step.seq));
-            if let Some(parent) = step.parent {
-                self.children.insert((parent, step.seq));
-            }
+            let committed = step.state == State::Committed;
+            self.requests.insert(((step.request, committed), step.seq));
+        }
+        if let Some(parent) = step.parent {
+            self.children.insert((parent, step.seq));
         }
         if step.is_candidate() {
             self.leaves.insert((step.lineage, step.seq));
@@ -126,19 +137,15 @@ impl Store for Memory {
 
     fn requested(&self, request: Digest) -> Result<Option<Seq>> {
         self.read(1);
-        Ok(last(&self.requests, (request, 0), (request, Seq::MAX)).map(|(_, seq)| seq))
+        Ok(last(&self.requests, ((request, false), 0), ((request, true), Seq::MAX)).map(|(_, seq)| seq))
     }
 
     fn leaves(&self, lineage: Seq, limit: usize) -> Result<Vec<Seq>> {
-        let range = self.leaves.range((lineage, 0)..=(lineage, Seq::MAX));
-        let leaves: Vec<Seq> = range.rev().take(limit).map(|(_, seq)| *seq).collect();
-        self.read(leaves.len());
-        Ok(leaves)
+        Ok(self.newest_of(&self.leaves, lineage, limit))
     }
 
-    fn child(&self, parent: Seq) -> Result<Option<Seq>> {
-        self.read(1);
-        Ok(last(&self.children, (parent, 0), (parent, Seq::MAX)).map(|(_, seq)| seq))
+    fn children(&self, parent: Seq, limit: usize) -> Result<Vec<Seq>> {
+        Ok(self.newest_of(&self.children, parent, limit))
     }
 
     fn newest(&self, key: Digest, facet: u64, below: Seq) -> Result<Option<(Seq, Seq)>> {

@@ -1,21 +1,24 @@
 //! The ledger: what was sent, under which keys it can be found again, and how it ended.
 //!
 //! Two stores, in memory and in SQLite, give rows by key (`store`); one logic over both finds (`find`), ranks
-//! (`rank`) and resolves (`load`) paths and says what a write changes (`book`). [`Ledger`] is the face that the
+//! (`rank`) and resolves (`load`) paths and says what a write changes (`append`, `book`, `prune`). [`Ledger`] is the face that the
 //! proxy uses. It decides nothing about prompts: paths come in and go out as plain values.
 //!
 //! Rules of this folder: a record never changes, and what changes (state, answer, time) stands beside it; nothing
 //! is answered outside the scope that was asked; what a look-up costs does not grow with what is stored.
 
+mod append;
 mod book;
 mod cache;
 mod error;
 mod faulty;
 mod find;
+mod keys;
 mod learned;
 mod load;
 mod mailbox;
 mod memory;
+mod prune;
 mod rank;
 mod record;
 mod schema;

@@ -7,15 +7,14 @@ use std::sync::Arc;
 use crate::prefix::keys::Keys;
 use crate::prefix::past::{MAX_PATHS, Path, Seq};
 
-/// The best [`MAX_PATHS`] of `paths`, best first: the deepest; among equals those with this
-/// head, then with this session, then the newest. As long as there is room, every lineage keeps its best path.
+/// The best [`MAX_PATHS`] of `paths`, best first: the deepest; among equals those with this head, then with
+/// this session, then the newest. As long as there is room, every lineage keeps its best path.
 pub fn rank(paths: Vec<Arc<Path>>, keys: &Keys) -> Vec<Arc<Path>> {
     let mut ranked: Vec<_> = paths
         .into_iter()
         .map(|path| (standing(&path, keys), path))
         .collect();
     ranked.sort_by_key(|(standing, _)| Reverse(*standing));
-    ranked.dedup_by_key(|(_, path)| path.seq);
     let mut lineages = HashSet::new();
     let (best, rest): (Vec<_>, Vec<_>) = ranked
         .into_iter()

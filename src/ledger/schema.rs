@@ -26,8 +26,8 @@ CREATE TABLE steps (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, lineage INTEGER NOT NULL, parent INTEGER, state INTEGER NOT NULL,
     carries INTEGER NOT NULL, carried INTEGER NOT NULL, answer BLOB, at_ms INTEGER NOT NULL, request BLOB NOT NULL
 ) STRICT;
-CREATE INDEX steps_by_request ON steps (request, seq) WHERE state <> 2;
-CREATE INDEX steps_by_parent ON steps (parent, seq) WHERE state <> 2;
+CREATE INDEX steps_by_request ON steps (request, state, seq) WHERE state <> 2;
+CREATE INDEX steps_by_parent ON steps (parent, seq) WHERE parent IS NOT NULL;
 CREATE INDEX steps_by_lineage ON steps (lineage, seq);
 CREATE INDEX candidates ON steps (lineage, seq) WHERE state <> 2 AND carried = 0;
 CREATE TABLE records (seq INTEGER PRIMARY KEY, record BLOB NOT NULL) STRICT;

@@ -162,8 +162,8 @@ impl Store for Sqlite {
         self.numbers(LEAVES, params![signed(lineage), limit as i64])
     }
 
-    fn child(&self, parent: Seq) -> Result<Option<Seq>> {
-        self.one(CHILD, [signed(parent)], |row| number(row, 0))
+    fn children(&self, parent: Seq, limit: usize) -> Result<Vec<Seq>> {
+        self.numbers(CHILDREN, params![signed(parent), limit as i64])
     }
 
     fn newest(&self, key: Digest, facet: u64, below: Seq) -> Result<Option<(Seq, Seq)>> {
@@ -285,7 +285,11 @@ impl Store for Sqlite {
     }
 
     fn shrink(&mut self) -> Result<()> {
-        Ok(self.connection.execute_batch("PRAGMA incremental_vacuum")?)
+        // Every row of the answer frees one page.
+        let mut statement = self.statement("PRAGMA incremental_vacuum")?;
+        let mut freed = statement.query([])?;
+        while freed.next()?.is_some() {}
+        Ok(())
     }
 
     fn rows_read(&self) -> u64 {
@@ -300,10 +304,11 @@ const PUT_STEP: &str =
     "INSERT INTO steps (seq, lineage, parent, state, carries, carried, answer, at_ms, request)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (seq) DO UPDATE SET
     state = excluded.state, carried = excluded.carried, answer = excluded.answer, at_ms = excluded.at_ms";
-const REQUESTED: &str = "SELECT seq FROM steps WHERE request = ?1 AND state <> 2 ORDER BY seq DESC LIMIT 1";
+const REQUESTED: &str = "SELECT seq FROM steps WHERE request = ?1 AND state <> 2
+    ORDER BY state DESC, seq DESC LIMIT 1";
 const LEAVES: &str = "SELECT seq FROM steps WHERE lineage = ?1 AND state <> 2 AND carried = 0
     ORDER BY seq DESC LIMIT ?2";
-const CHILD: &str = "SELECT seq FROM steps WHERE parent = ?1 AND state <> 2 ORDER BY seq DESC LIMIT 1";
+const CHILDREN: &str = "SELECT seq FROM steps WHERE parent = ?1 ORDER BY seq DESC LIMIT ?2";
 const NEWEST: &str = "SELECT lineage, seq FROM keys WHERE key = ?1 AND facet = ?2 AND lineage < ?3
     ORDER BY lineage DESC, seq DESC LIMIT 1";
 const OLDEST: &str = "SELECT lineage, used_ms, nodes, items FROM lineages WHERE nodes = ?1
@@ -376,4 +381,64 @@ fn signed(number: u64) -> i64 {
 
 fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     row.get::<_, i64>(column).map(i64::cast_unsigned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn store() -> (tempfile::TempDir, Sqlite) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Sqlite::open(&folder.path().join("l.db")).unwrap();
+        (folder, store)
+    }
+
+    #[test]
+    fn no_look_up_walks_a_table_or_sorts() {
+        let (_folder, store) = store();
+        for sql in [STEP, REQUESTED, LEAVES, CHILDREN, NEWEST, OLDEST] {
+            let mut plan = store
+                .connection
+                .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))
+                .unwrap();
+            let nothing = vec![rusqlite::types::Null; plan.parameter_count()];
+            let steps = plan
+                .query_map(rusqlite::params_from_iter(nothing), |row| row.get::<_, String>(3))
+                .unwrap();
+            for step in steps.map(|step| step.unwrap()) {
+                assert!(step.starts_with("SEARCH"), "{sql}: {step}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error_and_what_was_committed_stays() {
+        let (_folder, mut store) = store();
+        store.begin(true).unwrap();
+        store.put_meta("kept", b"x").unwrap();
+        store.commit().unwrap();
+        let pages = store.pragma("page_count").unwrap() as u32;
+        store
+            .connection
+            .pragma_update(None, "max_page_count", pages)
+            .unwrap();
+        store.begin(true).unwrap();
+        store.begin(false).unwrap();
+        let full = store.put_blob(Digest::default(), 1, &[7; 100_000]);
+        assert_eq!(full, Err(LedgerError::Full));
+        store.rollback();
+        if store.commit().is_err() {
+            store.rollback();
+        }
+        assert_eq!(store.open, 0);
+        assert_eq!(store.meta("kept").unwrap(), Some(b"x".to_vec()));
+        assert_eq!(store.blob(Digest::default()), Ok(None));
+        store
+            .connection
+            .pragma_update(None, "max_page_count", 1 << 20)
+            .unwrap();
+        store.begin(true).unwrap();
+        store.put_blob(Digest::default(), 1, &[7; 100_000]).unwrap();
+        store.commit().unwrap();
+    }
 }

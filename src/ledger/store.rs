@@ -101,12 +101,12 @@ pub trait Store {
     /// Inserts a step's record.
     fn put_record(&mut self, seq: Seq, record: &[u8]) -> Result<()>;
 
-    /// The newest step that did not fail and that sent this request.
+    /// The newest committed step that sent this request, else the newest tentative one.
     fn requested(&self, request: Digest) -> Result<Option<Seq>>;
     /// The candidates of a lineage, newest first.
     fn leaves(&self, lineage: Seq, limit: usize) -> Result<Vec<Seq>>;
-    /// The newest step that continues this one and did not fail.
-    fn child(&self, parent: Seq) -> Result<Option<Seq>>;
+    /// The newest steps that continue this one.
+    fn children(&self, parent: Seq, limit: usize) -> Result<Vec<Seq>>;
 
     /// Of the lineages below `below` that know `key` narrowed to `facet` the newest, and its newest step that does.
     fn newest(&self, key: Digest, facet: u64, below: Seq) -> Result<Option<(Seq, Seq)>>;

@@ -59,10 +59,11 @@ pub fn choose(request: &Request, key: Digest, past: &Past, policy: &Policy) -> O
     let mut carried = carried.into_iter();
     candidates.retain(|_| carried.next() == Some(false));
     let best = best(&mut candidates, request);
+    // A twin that is still in flight is continued by nobody: what it continues, this request continues, too.
     let exact = past
         .exact
         .as_ref()
-        .filter(|path| path.request == key && same_person(request, path));
+        .filter(|path| path.request == key && path.is_committed() && same_person(request, path));
     match (exact, best) {
         (Some(exact), best) => {
             let against = best.filter(|best| best.path.lineage == exact.lineage && best.path.is_committed());
@@ -106,7 +107,9 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
         return None;
     }
     let alike = || alike(request, path);
-    let needs_evidence = !head_equal || shared == 0;
+    // A frozen head that is not the request's own must be this conversation's: equal prompts do not show that.
+    let other_baseline = path.baseline.prompt != request.head.prompt;
+    let needs_evidence = !head_equal || shared == 0 || other_baseline;
     let bypass = policy.mutant == Some(Mutant::AskNoEvidence) && shared > 0;
     if needs_evidence && evidence == Evidence::None && !bypass {
         return None;

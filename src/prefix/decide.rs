@@ -125,6 +125,23 @@ pub fn decide(request: &Request, key: Digest, past: &Past, policy: &Policy, now_
     plan
 }
 
+/// The plan by which the client's own bytes go out, because for `cause` what was decided cannot.
+pub fn own(request: &Request, key: Digest, past: &Past, policy: &Policy, now_ms: u64, cause: Cause) -> Plan {
+    let Some(choice) = choose(request, key, past, policy) else {
+        return root(policy, now_ms);
+    };
+    let mut plan = Plan {
+        baseline: None,
+        outcome: Outcome::PassedThrough,
+        ..continued(request, &choice, policy, now_ms)
+    };
+    plan.sent = sent_verdict(request, &choice, &plan);
+    if plan.sent.cause == Cause::NoSlot || plan.sent.is_break() && !plan.received.is_break() {
+        plan.sent.cause = cause;
+    }
+    plan
+}
+
 /// A request that continues nothing: its own bytes, its head frozen.
 fn root(policy: &Policy, now_ms: u64) -> Plan {
     Plan {
@@ -193,7 +210,7 @@ impl Head<'_> {
         };
         let group = prompt::group_for(&effective, &wanted);
         let changed = !plan.nodes.is_empty() || group.is_some();
-        if let Some(reason) = self.fold(&effective, &wanted, plan).filter(|_| changed) {
+        if changed && let Some(reason) = self.fold(&effective, &wanted, plan) {
             return self.thaw(plan, Outcome::Rebaseline(reason));
         }
         match group {
@@ -267,9 +284,15 @@ impl Head<'_> {
             .iter()
             .map(|item| u64::from(item.mark.len))
             .sum();
-        let nodes: u64 = plan.nodes.iter().map(|node| node.bytes.len() as u64).sum();
+        let head: u64 = self
+            .request
+            .head
+            .blocks
+            .iter()
+            .map(|block| u64::from(block.frozen.len))
+            .sum();
         let carried = self.choice.path.superseded_carried as f64 * cached;
-        plan.nodes.len() > 1 && carried > (history + nodes) as f64 * (uncached - cached)
+        plan.nodes.len() > 1 && carried > (head + history) as f64 * (uncached - cached)
     }
 
     fn update(
@@ -353,12 +376,18 @@ fn sent_verdict(request: &Request, choice: &Choice, plan: &Plan) -> Verdict {
         verdict.cause,
         Cause::SystemChanged | Cause::SystemVolatile(_) | Cause::SystemReordered
     );
-    match plan.outcome {
-        Outcome::PassedThrough if head_changed => verdict.cause = Cause::NoSlot,
-        Outcome::Rebaseline(reason) if head_changed && reason != Reason::Tools => {
-            verdict.cause = Cause::Rebaseline
-        }
-        _ => {}
+    // Nodes that this very decision took off the path look like items that the client left out.
+    let folded = verdict.class == Class::Compaction && plan.received.class != Class::Compaction;
+    let ours = match plan.outcome {
+        Outcome::PassedThrough => Some(Cause::NoSlot),
+        Outcome::Rebaseline(Reason::Tools) if folded => Some(plan.received.cause),
+        Outcome::Rebaseline(Reason::Tools) => None,
+        Outcome::Rebaseline(_) => Some(Cause::Rebaseline),
+        _ => None,
+    };
+    if let Some(cause) = ours.filter(|_| head_changed || folded) {
+        verdict.cause = cause;
+        verdict.class = if folded { Class::Rewrite } else { verdict.class };
     }
     verdict
 }

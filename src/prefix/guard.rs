@@ -24,6 +24,19 @@ pub enum Violation {
     Length,
 }
 
+impl Violation {
+    /// As logged.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Head => "head",
+            Self::Node => "node",
+            Self::Lost => "lost",
+            Self::Prefix => "prefix",
+            Self::Length => "length",
+        }
+    }
+}
+
 /// Everything that is about to leave.
 pub struct Departure<'a> {
     /// The request as parsed.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::digest::Digest;
 use super::item::{AnswerMark, FrozenHead, Hints, Mark, Param, ToolMark};
 use super::policy::{Carrier, Mode, Placement};
-use crate::prompt::{Entry, GroupKind, Rendering, Sketch};
+use crate::prompt::{Entry, GroupKind, Rendering, Sketch, derive};
 
 /// The most candidate paths that one look-up returns.
 pub const MAX_PATHS: usize = 16;
@@ -153,23 +153,22 @@ impl Path {
         self.state == State::Committed
     }
 
-    /// The superseded bytes that one request on this path carries: all text but the last that counts.
+    /// The bytes that one request on this path carries and would not after a fold: baseline and nodes, less the prompt
+    /// that they amount to.
     pub fn superseded_bytes(&self) -> u64 {
-        let replaced = self.nodes.iter().rposition(|node| node.kind != GroupKind::Append);
-        match replaced {
-            None => 0,
-            Some(last) => {
-                let head: u64 = self
-                    .baseline
-                    .blocks
-                    .iter()
-                    .map(|block| u64::from(block.len))
-                    .sum();
-                head + self.nodes[..last]
-                    .iter()
-                    .map(|node| node.bytes.len() as u64)
-                    .sum::<u64>()
-            }
+        if self.nodes.is_empty() {
+            return 0;
         }
+        let entries: Vec<Entry> = self
+            .nodes
+            .iter()
+            .flat_map(|node| node.entries.iter().cloned())
+            .collect();
+        let Some(baseline) = self.baseline.texts() else {
+            return 0;
+        };
+        let bytes = |texts: &[String]| texts.iter().map(|text| text.len() as u64).sum::<u64>();
+        let nodes: u64 = self.nodes.iter().map(|node| node.bytes.len() as u64).sum();
+        (bytes(&baseline) + nodes).saturating_sub(bytes(&derive(&baseline, &entries)))
     }
 }

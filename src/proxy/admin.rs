@@ -1,8 +1,11 @@
 //! The admin listener: metrics and health.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use axum::{
@@ -12,16 +15,21 @@ use axum::{
     response::IntoResponse,
     routing::get,
 };
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, time::timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::metrics::Metrics;
+use crate::{ledger::Ledger, metrics::Metrics};
+
+/// How long a scrape waits for the state; then the numbers are those of the last scrape.
+const PATIENCE: Duration = Duration::from_millis(250);
 
 /// What the admin side knows.
 #[derive(Clone)]
 pub struct Admin {
     /// What `/metrics` shows.
     pub metrics: Arc<Metrics>,
+    /// What is asked how much it holds.
+    pub ledger: Ledger,
     /// Whether new requests are welcome.
     pub ready: Arc<AtomicBool>,
 }
@@ -42,6 +50,12 @@ pub async fn serve(admin: Admin, listener: TcpListener, stop: CancellationToken)
 }
 
 async fn metrics(State(admin): State<Admin>) -> impl IntoResponse {
+    if let Ok(Ok(stats)) = timeout(PATIENCE, admin.ledger.stats()).await {
+        let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        admin
+            .metrics
+            .record_ledger(number(stats.lineages), number(stats.items), number(stats.bytes));
+    }
     match admin.metrics.encode() {
         Ok(text) => (
             StatusCode::OK,

@@ -5,12 +5,10 @@
 //! still be written down is written.
 
 use std::{
-    hash::BuildHasher,
     sync::{Arc, atomic::Ordering},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::{
     Request, Response, StatusCode,
@@ -21,15 +19,26 @@ use tokio::sync::oneshot;
 
 use crate::{
     error::RequestError,
+    prefix::{
+        item::AnswerMark,
+        past::{Path, State},
+    },
     proxy::{
-        Proxy, headers,
+        Proxy,
+        answer::{AnswerReader, LastEvent},
+        depart::{Attempt, Form, Planned},
+        headers,
         line::RequestLine,
-        observe::{Observer, SideCopy},
+        observe::SideCopy,
         receive::{Received, receive},
-        relay::{self, End},
-        target::{self, Call, Format, Target},
+        refusal::{self, Answered},
+        relay::{self, End, Relay},
+        report,
+        rewrite::{self, Passthrough, Prompt},
+        target::{self, Format, Target},
         upstream::OutgoingBody,
     },
+    wire::{Call, answer::Reading},
 };
 
 /// A response on its way to the client.
@@ -46,15 +55,13 @@ pub async fn answer(proxy: Arc<Proxy>, request: Request<Incoming>) -> Reply {
 }
 
 async fn run(proxy: Arc<Proxy>, request: Request<Incoming>, mut reply: oneshot::Sender<Reply>) {
-    let session =
-        headers::session_hint(request.headers()).map(|hint| proxy.session_key.hash_one(hint.as_bytes()));
-    let mut line = RequestLine::new(proxy.requests.fetch_add(1, Ordering::Relaxed) + 1, session);
+    let mut line = RequestLine::new(proxy.requests.fetch_add(1, Ordering::Relaxed) + 1);
     match open(&proxy, request, &mut reply, &mut line).await {
-        Ok(response) => observe(&proxy, response, reply, line).await,
+        Ok((answered, prompt)) => observe(&proxy, answered, prompt.as_deref(), reply, line).await,
         Err(error) => {
             line.status = Some(error.status());
             let answer = own_answer(&error, line.format);
-            line.close(error.label(), &proxy.metrics);
+            line.close(error.label(), &proxy.metrics, proxy.tap.as_ref());
             let _ = reply.send(answer);
         }
     }
@@ -62,106 +69,237 @@ async fn run(proxy: Arc<Proxy>, request: Request<Incoming>, mut reply: oneshot::
 
 /// Everything up to the head of the upstream's answer.
 async fn open(
-    proxy: &Proxy,
+    proxy: &Arc<Proxy>,
     request: Request<Incoming>,
     reply: &mut oneshot::Sender<Reply>,
     line: &mut RequestLine,
-) -> Result<Response<Incoming>, RequestError> {
+) -> Result<(Answered, Option<Arc<Prompt>>), RequestError> {
     let (head, body) = request.into_parts();
+    line.session = headers::hints(&head.headers)
+        .session
+        .map(|session| proxy.tenants.session_label(session));
     let target =
         target::resolve(&proxy.config.upstreams, proxy.address, &head).map_err(RequestError::Target)?;
     line.set_target(&target);
     let received = receive(body, proxy.config.max_body, proxy.config.idle_timeout).await?;
     line.received_bytes = received.length();
-    let outgoing = plan_outgoing(proxy, &target, received);
-    line.sent_bytes = outgoing.length;
-    let response = send(proxy, target, head, outgoing, reply).await?;
-    line.status = Some(response.status());
+    let started = Instant::now();
+    let (attempt, prompt) = ready(proxy, &target, &head, received, line).await;
+    line.rewrite = prompt.as_ref().map(|_| started.elapsed());
+    let sender = Sender {
+        proxy,
+        target: &target,
+        head: &head,
+    };
+    let answered = refusal::exchange(proxy, &sender, prompt.as_ref(), attempt, reply).await?;
+    line.sent_bytes = answered.attempt.length;
+    line.status = Some(answered.response.status());
     line.head_after = Some(line.started.elapsed());
-    Ok(response)
-}
-
-/// A body that is ready to leave.
-struct Outgoing {
-    body: OutgoingBody,
-    /// Its length, if it is known.
-    length: Option<u64>,
-}
-
-/// Why a body leaves as it came.
-#[derive(Clone, Copy)]
-enum Passthrough {
-    /// It is over the limit.
-    Oversize,
-    /// The path carries no prompt, or one in a format that is not understood.
-    NoCall,
-    /// Nothing is planned yet.
-    Unplanned,
+    Ok((answered, prompt))
 }
 
 /// From the client's body to the one that leaves: decode, parse, look up, decide, apply, guard, record.
-fn plan_outgoing(proxy: &Proxy, target: &Target<'_>, received: Received) -> Outgoing {
-    let reason = match (&received, target.call) {
-        (Received::Oversize { .. }, _) => Passthrough::Oversize,
-        (Received::Whole(_), Call::Other) => Passthrough::NoCall,
-        (Received::Whole(_), _) => Passthrough::Unplanned,
+async fn ready(
+    proxy: &Arc<Proxy>,
+    target: &Target<'_>,
+    head: &request::Parts,
+    received: Received,
+    line: &mut RequestLine,
+) -> (Attempt, Option<Arc<Prompt>>) {
+    let whole = match received {
+        Received::Whole(whole) => whole,
+        oversize @ Received::Oversize { .. } => {
+            line.passed_through(Passthrough::Oversize, &proxy.metrics);
+            return (Attempt::unread(oversize), None);
+        }
     };
-    proxy.metrics.record_passthrough(reason.as_str());
-    Outgoing {
-        length: received.length(),
-        body: received.into_body(),
+    let prompt = match rewrite::read(proxy, target, &head.headers, whole.clone()).await {
+        Ok(prompt) => Arc::new(prompt),
+        Err(reason) => {
+            line.passed_through(reason, &proxy.metrics);
+            return (Attempt::unread(Received::Whole(whole)), None);
+        }
+    };
+    let attempt = Attempt::new(proxy, &prompt, Form::Rows(0)).await;
+    (attempt, Some(prompt))
+}
+
+/// Sends bodies of one request to its upstream.
+pub struct Sender<'a> {
+    proxy: &'a Proxy,
+    target: &'a Target<'a>,
+    head: &'a request::Parts,
+}
+
+impl Sender<'_> {
+    /// Sends the body of `attempt` and waits for the head of the answer, for as long as the client does.
+    ///
+    /// # Errors
+    /// There is no answer.
+    pub async fn send(
+        &self,
+        attempt: &mut Attempt,
+        reply: &mut oneshot::Sender<Reply>,
+    ) -> Result<Response<Incoming>, RequestError> {
+        let mut request = Request::new(attempt.take_body());
+        *request.method_mut() = self.head.method.clone();
+        *request.uri_mut() = self.target.uri.clone();
+        *request.headers_mut() = headers::to_upstream(&self.head.headers, attempt.length, attempt.decoded);
+        // The spelling of the header names is in there.
+        *request.extensions_mut() = self.head.extensions.clone();
+        tokio::select! {
+            answer = self.proxy.client.send(request) => answer.map_err(|failure| RequestError::Upstream {
+                name: self.target.upstream.name.clone(),
+                host: self.target.upstream.authority.to_string(),
+                failure,
+            }),
+            () = reply.closed() => Err(RequestError::ClientLeft),
+        }
     }
 }
 
-/// Sends the request and waits for the head of the answer, for as long as the client does.
-async fn send(
-    proxy: &Proxy,
-    target: Target<'_>,
-    head: request::Parts,
-    outgoing: Outgoing,
-    reply: &mut oneshot::Sender<Reply>,
-) -> Result<Response<Incoming>, RequestError> {
-    let mut request = Request::new(outgoing.body);
-    *request.method_mut() = head.method;
-    *request.uri_mut() = target.uri;
-    *request.headers_mut() = headers::to_upstream(&head.headers, outgoing.length);
-    // The spelling of the header names is in there.
-    *request.extensions_mut() = head.extensions;
-    tokio::select! {
-        answer = proxy.client.send(request) => answer.map_err(|failure| RequestError::Upstream {
-            name: target.upstream.name.clone(),
-            host: target.upstream.authority.to_string(),
-            failure,
-        }),
-        () = reply.closed() => Err(RequestError::ClientLeft),
-    }
-}
+/// How long the end of an answer is held back for its reader and for its record.
+const PATIENCE: Duration = Duration::from_millis(50);
 
-/// How long the end of an answer is held back for its reader.
-const READER_PATIENCE: Duration = Duration::from_millis(50);
-
-/// Streams the answer to the client with a copy to the side, and puts on record how it went before the client
-/// has the end.
+/// Streams the answer to the client with a copy to the side, and puts on record what was said and how it went before
+/// the client has the end.
 async fn observe(
     proxy: &Proxy,
-    response: Response<Incoming>,
+    answered: Answered,
+    prompt: Option<&Prompt>,
     reply: oneshot::Sender<Reply>,
     mut line: RequestLine,
 ) {
+    let Answered {
+        response,
+        mut attempt,
+    } = answered;
     let (head, from) = response.into_parts();
     let status = head.status;
+    let format = line.readable(status);
+    let mut side = SideCopy::start(AnswerReader::new(format, &head.headers));
+    let last_event = LastEvent::new(format, &head.headers);
     let (frames, body) = relay::body();
-    let mut side = SideCopy::start(Unread);
     let _ = reply.send(downstream(head, body));
-    let mut relayed = relay::relay(from, frames, &mut side, proxy.config.idle_timeout).await;
-    line.answer_bytes = Some(relayed.bytes);
-    line.first_byte_after = relayed.first_byte.map(|first| first.duration_since(line.started));
-    if !side.settle(READER_PATIENCE).await {
-        relayed.tail.release().await;
+
+    let mut relay = Relay::new(from, frames, proxy.config.idle_timeout);
+    relay.run(&mut side, |chunk| last_event.is_in(chunk)).await;
+    let whole = relay.end.is_none_or(|end| end == End::Complete);
+    let held = Instant::now();
+    let read_in_time = side.settle(PATIENCE).await;
+    if !read_in_time {
+        relay.release().await;
     }
-    let _seen = side.finish().await;
-    line.close(outcome(relayed.end, status), &proxy.metrics);
-    relayed.tail.release().await;
+    let reading = side.finish().await.flatten();
+    let answer = reading.as_ref().and_then(answer_mark);
+    if let Some(answer) = answer {
+        attempt.step.answer(proxy, answer);
+    }
+    let seq = attempt
+        .step
+        .written(PATIENCE.saturating_sub(held.elapsed()))
+        .await;
+    if let Some(prompt) = prompt.filter(|_| status.is_success()) {
+        keep_path(proxy, prompt, &attempt, (seq, answer));
+    }
+    if relay.end.is_none() {
+        relay.release().await;
+        relay.run(&mut SideCopy::<()>::over(), |_| false).await;
+    }
+    line.answer_bytes = Some(relay.bytes);
+    line.first_byte_after = relay.first_byte.map(|first| first.duration_since(line.started));
+    tell(
+        proxy,
+        &mut line,
+        status,
+        (prompt, &attempt, seq),
+        reading.as_ref(),
+    );
+    // A client that has the last event may leave: nothing is missing.
+    let end = relay.end.filter(|end| *end != End::ClientLeft || !whole);
+    let outcome = outcome(end.unwrap_or(End::Complete), status);
+    line.close(outcome, &proxy.metrics, proxy.tap.as_ref());
+    relay.release().await;
+}
+
+/// Keeps what went out where the conversation could not go on without.
+fn keep_path(
+    proxy: &Proxy,
+    prompt: &Prompt,
+    attempt: &Attempt,
+    (seq, answer): (Option<u64>, Option<AnswerMark>),
+) {
+    if prompt.counts_only {
+        return;
+    }
+    let path = attempt.planned.as_deref().map(|planned| &planned.sent.path);
+    let path = path.filter(|path| !path.nodes.is_empty() || prompt.route.policy.binds_thinking);
+    let kept = path.map(|path| Path {
+        seq: seq.unwrap_or_default(),
+        lineage: Some(path.lineage)
+            .filter(|lineage| *lineage > 0)
+            .or(seq)
+            .unwrap_or_default(),
+        state: State::Committed,
+        answer,
+        ..path.clone()
+    });
+    proxy.recent.keep(&prompt.keys, kept);
+}
+
+fn answer_mark(reading: &Reading) -> Option<AnswerMark> {
+    let answer = reading.answer.as_ref().filter(|answer| answer.complete)?;
+    AnswerMark::of(&answer.text, &answer.call_ids)
+}
+
+/// Fills the line in and counts what is to be counted.
+fn tell(
+    proxy: &Proxy,
+    line: &mut RequestLine,
+    status: StatusCode,
+    (prompt, attempt, seq): (Option<&Prompt>, &Attempt, Option<u64>),
+    reading: Option<&Reading>,
+) {
+    line.passthrough = line.passthrough.or(attempt.passthrough.map(Passthrough::as_str));
+    if let Some((prompt, planned)) = prompt.zip(attempt.planned.as_deref()) {
+        tell_prompt(proxy, line, (prompt, planned, seq), status.is_success());
+    }
+    if let Some(reading) = reading {
+        line.usage = reading.usage;
+        let plan = attempt.planned.as_deref().map(|planned| &planned.plan);
+        report::count_answer(&proxy.metrics, line, plan, reading);
+    }
+}
+
+fn tell_prompt(
+    proxy: &Proxy,
+    line: &mut RequestLine,
+    (prompt, planned, seq): (&Prompt, &Planned, Option<u64>),
+    taken: bool,
+) {
+    let request = &prompt.request;
+    let model = request.model.as_deref().unwrap_or_default();
+    line.model = Some(proxy.metrics.model_label(model).to_owned());
+    let session = request.hints.session;
+    line.session = session.map(|session| proxy.tenants.session_label(session));
+    if let Some(rewrite) = line.rewrite {
+        proxy.metrics.record_rewrite(line.format.as_str(), rewrite);
+    }
+    let mut prefix = report::prefix(prompt, planned);
+    prefix.lineage = prefix.lineage.or(seq);
+    if taken && !prompt.counts_only {
+        report::count(&proxy.metrics, line.format.as_str(), prompt, planned);
+        let bytes = planned.sent.path.superseded_bytes();
+        let all = prefix
+            .lineage
+            .and_then(|lineage| proxy.superseded.note(lineage, bytes));
+        if let Some(all) = all {
+            proxy
+                .metrics
+                .record_superseded(i64::try_from(all).unwrap_or(i64::MAX));
+        }
+    }
+    line.prefix = Some(prefix);
 }
 
 fn outcome(end: End, status: StatusCode) -> &'static str {
@@ -173,17 +311,6 @@ fn outcome(end: End, status: StatusCode) -> &'static str {
         End::Complete if status.is_server_error() => "server_error",
         End::Complete => "ok",
     }
-}
-
-/// The place of the reader that finds usage and the answer's digest.
-struct Unread;
-
-impl Observer for Unread {
-    type Seen = ();
-
-    fn push(&mut self, _: &Bytes) {}
-
-    fn finish(self, _: bool) {}
 }
 
 fn downstream(head: response::Parts, body: OutgoingBody) -> Reply {
@@ -201,12 +328,17 @@ fn own_answer(error: &RequestError, format: Format) -> Reply {
         .map(|body| body.map_err(|never| match never {}).boxed_unsync())
 }
 
-impl Passthrough {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Oversize => "oversize",
-            Self::NoCall => "no_call",
-            Self::Unplanned => "unplanned",
+impl RequestLine {
+    /// The format in which an answer of this status is read; none where there is nothing to read.
+    fn readable(&self, status: StatusCode) -> Option<crate::wire::format::Format> {
+        match (self.format, self.call) {
+            (Format::Wire(format), Call::Messages) if status.is_success() => Some(format),
+            _ => None,
         }
+    }
+
+    fn passed_through(&mut self, reason: Passthrough, metrics: &crate::metrics::Metrics) {
+        self.passthrough = Some(reason.as_str());
+        metrics.record_passthrough(reason.as_str());
     }
 }

@@ -6,15 +6,20 @@
 use hyper::{
     HeaderMap,
     header::{
-        CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderName, HeaderValue, TE, TRAILER, TRANSFER_ENCODING,
-        UPGRADE,
+        AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, HeaderName, HeaderValue,
+        TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
     },
 };
 
+use crate::prefix::{digest::Digest, item::Hints};
+
 /// Headers for the upstream, whose body has `length` bytes; `None` where only the client's own header can
-/// tell, if it has one. The host is the client library's to add, since HTTP/2 has it elsewhere.
-pub fn to_upstream(headers: &HeaderMap, length: Option<u64>) -> HeaderMap {
-    let mut kept = end_to_end(headers, |name| ![HOST, EXPECT, TRAILER].contains(name));
+/// tell, if it has one. `decoded` says that the body's encoding was undone. The host is the client library's to add,
+/// since HTTP/2 has it elsewhere.
+pub fn to_upstream(headers: &HeaderMap, length: Option<u64>, decoded: bool) -> HeaderMap {
+    let mut kept = end_to_end(headers, |name| {
+        !([HOST, EXPECT, TRAILER].contains(name) || decoded && name == CONTENT_ENCODING)
+    });
     if let (Some(length), Some(value)) = (length, kept.get_mut(CONTENT_LENGTH)) {
         *value = HeaderValue::from(length);
     }
@@ -30,12 +35,41 @@ pub fn to_downstream(headers: &HeaderMap) -> HeaderMap {
     end_to_end(headers, |_| true)
 }
 
-/// A header that names the client's session, by the clients that are known to send one; the first match wins.
-/// It is a hint for people who read logs, never evidence.
-pub fn session_hint(headers: &HeaderMap) -> Option<&HeaderValue> {
-    SESSION_HEADERS.iter().find_map(|name| headers.get(*name))
+/// Who the client says that it is: digests of the first header of each kind that it sent.
+pub fn hints(headers: &HeaderMap) -> Hints {
+    let first = |names: &[&str]| {
+        names
+            .iter()
+            .filter_map(|name| headers.get(*name))
+            .map(HeaderValue::as_bytes)
+            .find(|value| !value.trim_ascii().is_empty())
+            .map(|value| Digest::of("inkfast hint v1", value.trim_ascii()))
+    };
+    Hints {
+        session: first(SESSION_HEADERS),
+        agent: first(AGENT_HEADERS),
+        ..Hints::default()
+    }
 }
 
+/// Whether a digest or a signature covers the body, so that no byte of it may change.
+pub fn is_signed(headers: &HeaderMap) -> bool {
+    let signature = |value: &HeaderValue| value.as_bytes().starts_with(b"AWS4-");
+    SIGNED_HEADERS.iter().any(|name| headers.contains_key(*name))
+        || headers.get_all(AUTHORIZATION).iter().any(signature)
+}
+
+/// The encodings of a body: every `Content-Encoding` line, joined by commas; empty where there is none.
+pub fn content_encoding(headers: &HeaderMap) -> String {
+    let lines = headers.get_all(CONTENT_ENCODING).iter();
+    // A value that is no text names no encoding that is known, which is what the comma-less rest then says.
+    let names: Vec<_> = lines
+        .map(|line| String::from_utf8_lossy(line.as_bytes()).into_owned())
+        .collect();
+    names.join(",")
+}
+
+/// Headers that name a session, by the clients that are known to send one; the first match wins.
 const SESSION_HEADERS: &[&str] = &[
     "x-claude-code-session-id",
     "session-id",
@@ -50,6 +84,12 @@ const SESSION_HEADERS: &[&str] = &[
     "x-deepseek-harness-session-id",
     "x-client-session-id",
 ];
+
+/// Headers that tell the agents of one session apart.
+const AGENT_HEADERS: &[&str] = &["x-claude-code-agent-id", "thread-id", "conversation_id"];
+
+/// RFC 1864, RFC 3230, RFC 9530 and the AWS signature's own.
+const SIGNED_HEADERS: &[&str] = &["content-md5", "digest", "content-digest", "x-amz-content-sha256"];
 
 /// Copies instead of removing, because removal from a map changes the order of what is left.
 fn end_to_end(headers: &HeaderMap, also: impl Fn(&HeaderName) -> bool) -> HeaderMap {
@@ -117,7 +157,7 @@ mod tests {
             ("anthropic-beta", "b,c"),
             ("accept", "*/*"),
         ];
-        assert_eq!(list(&to_upstream(&map(&pairs), None)), pairs);
+        assert_eq!(list(&to_upstream(&map(&pairs), None, false)), pairs);
         assert_eq!(list(&to_downstream(&map(&pairs))), pairs);
     }
 
@@ -137,19 +177,55 @@ mod tests {
             ("x-end", "2"),
         ];
         assert_eq!(
-            list(&to_upstream(&map(&pairs), None)),
+            list(&to_upstream(&map(&pairs), None, false)),
             [("x-end", "2"), ("te", "trailers")]
         );
+    }
+
+    #[test]
+    fn a_decoded_body_has_no_encoding() {
+        let pairs = [("content-encoding", "gzip"), ("x", "1")];
+        assert_eq!(list(&to_upstream(&map(&pairs), None, true)), [("x", "1")]);
+        assert_eq!(list(&to_upstream(&map(&pairs), None, false)), pairs);
+    }
+
+    #[test]
+    fn hints_come_from_the_first_header_that_says_something() {
+        let session = |pairs: &[(&'static str, &'static str)]| hints(&map(pairs)).session;
+        assert_eq!(session(&[("x-session-id", " ")]), None);
+        assert_eq!(
+            session(&[("x-session-id", "a"), ("session_id", "b")]),
+            session(&[("session_id", "b")])
+        );
+        assert_ne!(session(&[("session_id", "a")]), session(&[("session_id", "b")]));
+        assert!(hints(&map(&[("x-claude-code-agent-id", "a")])).agent.is_some());
+    }
+
+    #[test]
+    fn a_digest_or_a_signature_pins_the_body() {
+        for pair in [
+            ("content-md5", "x"),
+            ("digest", "x"),
+            ("content-digest", "x"),
+            ("x-amz-content-sha256", "x"),
+            ("authorization", "AWS4-HMAC-SHA256 Credential=x"),
+        ] {
+            assert!(is_signed(&map(&[pair])), "{pair:?}");
+        }
+        assert!(!is_signed(&map(&[("authorization", "Bearer AWS4")])));
     }
 
     #[test]
     fn the_length_is_of_what_is_sent() {
         let pairs = [("content-length", "5"), ("x", "1")];
         assert_eq!(
-            list(&to_upstream(&map(&pairs), Some(7))),
+            list(&to_upstream(&map(&pairs), Some(7), false)),
             [("content-length", "7"), ("x", "1")]
         );
-        assert_eq!(list(&to_upstream(&map(&pairs), None)), pairs);
-        assert_eq!(list(&to_upstream(&map(&[("x", "1")]), Some(7))), [("x", "1")]);
+        assert_eq!(list(&to_upstream(&map(&pairs), None, false)), pairs);
+        assert_eq!(
+            list(&to_upstream(&map(&[("x", "1")]), Some(7), false)),
+            [("x", "1")]
+        );
     }
 }

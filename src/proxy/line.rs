@@ -1,14 +1,70 @@
 //! The one structured log line of a request. It holds names, sizes and times, and nothing that a client
 //! wrote.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::mpsc::Sender,
+    time::{Duration, Instant},
+};
 
 use hyper::StatusCode;
 
 use crate::{
     metrics::{Metrics, RequestDone},
-    proxy::target::{Call, Format, Target},
+    proxy::target::{Format, Target},
+    wire::{Call, usage::Usage},
 };
+
+/// What became of the prompt of a request.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prefix {
+    /// The conversation: the number of its first request in the ledger.
+    pub lineage: Option<u64>,
+    /// The request that this one continues.
+    pub continued: Option<u64>,
+    /// The client's history items.
+    pub items: usize,
+    /// Those among them that stand in the continued request.
+    pub shared: usize,
+    /// The verdict on what the client sent.
+    pub received: String,
+    /// The verdict on what left.
+    pub sent: String,
+    /// Of the received verdict: bytes kept, bytes before.
+    pub received_kept: (u64, u64),
+    /// Of the sent verdict: bytes kept, bytes before.
+    pub sent_kept: (u64, u64),
+    /// What was done about a changed head, and where: `append@2`, `rebaseline(tools)`, `-`.
+    pub node: String,
+    /// Nodes that went out.
+    pub nodes: usize,
+    /// Bytes that stand as they were sent before.
+    pub stable_bytes: u64,
+    /// Bytes behind them.
+    pub new_bytes: u64,
+    /// Bytes that were sent before and do not stand.
+    pub broken_bytes: u64,
+}
+
+/// A request that ended, as tests and the demo read it.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// Counted from 1 in each process.
+    pub number: u64,
+    /// The wire format's name.
+    pub format: &'static str,
+    /// What was asked for.
+    pub call: &'static str,
+    /// The status that the client saw.
+    pub status: Option<u16>,
+    /// How it ended.
+    pub outcome: &'static str,
+    /// Why the body left unread, or was not rewritten.
+    pub passthrough: Option<&'static str>,
+    /// What became of the prompt; none where it was not read.
+    pub prefix: Option<Prefix>,
+    /// What the provider counted.
+    pub usage: Option<Usage>,
+}
 
 /// What is known about a request; `None` where it never came to that.
 pub struct RequestLine {
@@ -24,8 +80,8 @@ pub struct RequestLine {
     pub call: Call,
     /// The model's name, as the allow-list shows it.
     pub model: Option<String>,
-    /// A digest of the client's session header that holds within this process.
-    pub session: Option<u64>,
+    /// A short digest of the client's session.
+    pub session: Option<String>,
     /// The upstream's status, or that of our own error.
     pub status: Option<StatusCode>,
     /// Bytes of the client's body.
@@ -34,6 +90,14 @@ pub struct RequestLine {
     pub sent_bytes: Option<u64>,
     /// Bytes of the answer's body.
     pub answer_bytes: Option<u64>,
+    /// Why the body left unread.
+    pub passthrough: Option<&'static str>,
+    /// What became of the prompt.
+    pub prefix: Option<Prefix>,
+    /// What the provider counted.
+    pub usage: Option<Usage>,
+    /// From the body's arrival until the one that leaves was ready.
+    pub rewrite: Option<Duration>,
     /// From the start to the answer's head.
     pub head_after: Option<Duration>,
     /// From the start to the answer's first body byte.
@@ -42,7 +106,7 @@ pub struct RequestLine {
 
 impl RequestLine {
     /// A request whose head just came.
-    pub fn new(number: u64, session: Option<u64>) -> Self {
+    pub fn new(number: u64) -> Self {
         Self {
             number,
             started: Instant::now(),
@@ -50,11 +114,15 @@ impl RequestLine {
             format: Format::Other,
             call: Call::Other,
             model: None,
-            session,
+            session: None,
             status: None,
             received_bytes: None,
             sent_bytes: None,
             answer_bytes: None,
+            passthrough: None,
+            prefix: None,
+            usage: None,
+            rewrite: None,
             head_after: None,
             first_byte_after: None,
         }
@@ -67,8 +135,8 @@ impl RequestLine {
         self.call = target.call;
     }
 
-    /// The request ended: writes the line and counts it.
-    pub fn close(self, outcome: &'static str, metrics: &Metrics) {
+    /// The request ended: writes the line, counts it, and tells it to who listens.
+    pub fn close(self, outcome: &'static str, metrics: &Metrics, tap: Option<&Sender<Summary>>) {
         let duration = self.started.elapsed();
         self.emit(outcome, duration);
         metrics.record_request(&RequestDone {
@@ -78,9 +146,15 @@ impl RequestLine {
             duration,
             first_byte: self.first_byte_after,
         });
+        if let Some(tap) = tap {
+            // Who stopped listening misses nothing.
+            let _ = tap.send(self.summary(outcome));
+        }
     }
 
     fn emit(&self, outcome: &'static str, duration: Duration) {
+        let prefix = self.prefix.as_ref();
+        let usage = self.usage.unwrap_or_default();
         tracing::info!(
             event = "request",
             number = self.number,
@@ -88,17 +162,54 @@ impl RequestLine {
             format = self.format.as_str(),
             call = self.call.as_str(),
             model = self.model,
-            session = self.session.map(|session| format!("{session:016x}")),
+            session = self.session,
             status = self.status.map(|status| status.as_u16()),
             outcome,
+            passthrough = self.passthrough,
+            lineage = prefix.and_then(|prefix| prefix.lineage),
+            continued = prefix.and_then(|prefix| prefix.continued),
+            items = prefix.map(|prefix| prefix.items),
+            shared = prefix.map(|prefix| prefix.shared),
+            received = prefix.map(|prefix| prefix.received.as_str()),
+            sent = prefix.map(|prefix| prefix.sent.as_str()),
+            node = prefix.map(|prefix| prefix.node.as_str()),
+            nodes = prefix.map(|prefix| prefix.nodes),
+            stable_bytes = prefix.map(|prefix| prefix.stable_bytes),
+            new_bytes = prefix.map(|prefix| prefix.new_bytes),
+            broken_bytes = prefix.map(|prefix| prefix.broken_bytes),
+            received_kept = prefix.and_then(|prefix| ratio(prefix.received_kept)),
+            sent_kept = prefix.and_then(|prefix| ratio(prefix.sent_kept)),
+            input_tokens = usage.input_total,
+            cache_read = usage.cache_read,
+            cache_write = usage.cache_write,
+            output_tokens = usage.output,
             received_bytes = self.received_bytes,
             sent_bytes = self.sent_bytes,
             answer_bytes = self.answer_bytes,
+            rewrite_ms = self.rewrite.map(millis),
             head_ms = self.head_after.map(millis),
             first_byte_ms = self.first_byte_after.map(millis),
             duration_ms = millis(duration),
         );
     }
+
+    fn summary(self, outcome: &'static str) -> Summary {
+        Summary {
+            number: self.number,
+            format: self.format.as_str(),
+            call: self.call.as_str(),
+            status: self.status.map(|status| status.as_u16()),
+            outcome,
+            passthrough: self.passthrough,
+            prefix: self.prefix,
+            usage: self.usage,
+        }
+    }
+}
+
+/// Bytes kept over bytes before, with four decimals; none where nothing was before.
+fn ratio((kept, before): (u64, u64)) -> Option<f64> {
+    (before > 0).then(|| (kept as f64 / before as f64 * 1e4).round() / 1e4)
 }
 
 /// Milliseconds with three decimals.

@@ -1,25 +1,42 @@
 //! The thin shell around the pure core: everything that waits, reads or writes.
 //!
-//! `server` takes connections and drains them, `exchange` is the life of one request and names its phases in
-//! order; `target` and `headers` are pure and say where a request goes and what of its head goes along.
+//! `server` takes connections and drains them, `exchange` is the life of one request and names its phases in order:
+//! `receive`, `rewrite` (decode, parse, look up), `depart` (decide, apply, guard, record), `refusal` (send, and send
+//! again), `relay` and `observe` with its reader `answer`. `step` is the ledger's side of one request, `report` what
+//! is said and counted. `target`, `headers` and `tenant` are pure and say where a request goes, what of its head goes
+//! along, and whose it is.
 
 pub mod admin;
+pub mod answer;
+pub mod bodies;
+pub mod depart;
 pub mod encoding;
 pub mod exchange;
 pub mod headers;
 pub mod line;
 pub mod observe;
 pub mod receive;
+pub mod recent;
+pub mod refusal;
 pub mod relay;
+pub mod report;
+pub mod rewrite;
 pub mod server;
+pub mod step;
+pub mod superseded;
 pub mod target;
+pub mod tenant;
 pub mod upstream;
 
-use std::{hash::RandomState, net::SocketAddr, sync::Arc, sync::atomic::AtomicU64};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, atomic::AtomicU64, mpsc::Sender},
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use tokio_util::task::TaskTracker;
 
-use crate::{config::Config, metrics::Metrics};
+use crate::{config::Config, ledger::Ledger, metrics::Metrics, prefix::policy::Mutant, route};
 
 /// What all requests of a process share.
 pub struct Proxy {
@@ -28,10 +45,28 @@ pub struct Proxy {
     address: SocketAddr,
     client: upstream::Client,
     metrics: Arc<Metrics>,
+    /// What was sent.
+    ledger: Ledger,
+    /// What providers take.
+    routes: route::Table,
+    /// The last bodies of live conversations.
+    bodies: bodies::Bodies,
+    superseded: superseded::Superseded,
+    /// What went out last.
+    recent: recent::Recent,
+    tenants: tenant::Tenants,
     /// How many requests there were.
     requests: AtomicU64,
-    /// Running exchanges; some outlive their connection.
+    /// Running exchanges, some of which outlive their connection, and their writes.
     exchanges: TaskTracker,
-    /// Random in each process, so that a session's digest in a log cannot be looked up.
-    session_key: RandomState,
+    /// Who else is told how requests ended.
+    tap: Option<Sender<line::Summary>>,
+    /// A test-only fault in the planner.
+    mutant: Option<Mutant>,
+}
+
+/// Milliseconds since the epoch.
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

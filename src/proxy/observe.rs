@@ -55,6 +55,16 @@ impl<Seen: Send + 'static> SideCopy<Seen> {
         }
     }
 
+    /// A copy that has come to its end: what it is given is dropped.
+    pub fn over() -> Self {
+        Self {
+            chunks: None,
+            complete: Arc::default(),
+            observing: None,
+            seen: None,
+        }
+    }
+
     /// Copies a chunk, or gives up on the rest if the observer is too far behind.
     pub fn push(&mut self, chunk: &Bytes) {
         if self

@@ -68,11 +68,14 @@ impl Received {
     pub fn into_body(self) -> OutgoingBody {
         match self {
             Self::Whole(body) => Full::new(body).map_err(|never| match never {}).boxed_unsync(),
-            Self::Oversize { read, rest } => {
-                let read = stream::iter((!read.is_empty()).then(|| Ok(Frame::data(read))));
-                let rest = TryStreamExt::map_err(BodyStream::new(rest), Into::into);
-                BodyExt::boxed_unsync(StreamBody::new(read.chain(rest)))
-            }
+            Self::Oversize { read, rest } => joined(read, rest),
         }
     }
+}
+
+/// What was read of a body, and the rest of it, as one body again.
+pub fn joined(read: Bytes, rest: Incoming) -> OutgoingBody {
+    let read = stream::iter((!read.is_empty()).then(|| Ok(Frame::data(read))));
+    let rest = TryStreamExt::map_err(BodyStream::new(rest), Into::into);
+    BodyExt::boxed_unsync(StreamBody::new(read.chain(rest)))
 }

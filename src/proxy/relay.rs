@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
-use hyper::body::{Body, Frame, Incoming};
+use hyper::body::{Body, Frame};
 use tokio::{sync::mpsc, time::timeout};
 
 use crate::proxy::{
@@ -29,25 +29,6 @@ pub enum End {
     UpstreamSilent,
 }
 
-/// What became of a response.
-pub struct Relayed {
-    /// How it ended.
-    pub end: End,
-    /// Body bytes of the upstream.
-    pub bytes: u64,
-    /// When the first of them came.
-    pub first_byte: Option<Instant>,
-    /// What the client still waits for.
-    pub tail: Tail,
-}
-
-/// The end of a response, held back until what it means is on record: a client that has it sends its next
-/// request.
-pub struct Tail {
-    to: Option<Frames>,
-    last: Option<Frame<Bytes>>,
-}
-
 /// A body, and the end that feeds it. It holds one frame at most, so that the client's pace is the
 /// upstream's.
 pub fn body() -> (Frames, OutgoingBody) {
@@ -56,56 +37,86 @@ pub fn body() -> (Frames, OutgoingBody) {
     (frames, BodyExt::boxed_unsync(body))
 }
 
-/// Sends `from` on until its end, which is left in the tail, or until nobody reads it any more. Returning
-/// drops `from`, which cancels an unfinished response.
-pub async fn relay<S: Send + 'static>(
-    mut from: Incoming,
-    to: Frames,
-    side: &mut SideCopy<S>,
+/// A response on its way. What means its end is held back until that is on record: a client that has it sends its next
+/// request.
+pub struct Relay {
+    from: OutgoingBody,
+    to: Option<Frames>,
     idle: Duration,
-) -> Relayed {
-    let (mut bytes, mut first_byte, mut last) = (0, None, None);
-    let end = loop {
-        let next = tokio::select! {
-            next = timeout(idle, from.frame()) => next,
-            () = to.closed() => break End::ClientLeft,
-        };
-        let frame = match next {
-            Ok(Some(Ok(frame))) => frame,
-            Ok(None) => break End::Complete,
-            Ok(Some(Err(error))) => break broken(&to, error.into(), End::UpstreamBroke).await,
-            Err(silence) => break broken(&to, silence.into(), End::UpstreamSilent).await,
-        };
-        if let Some(data) = frame.data_ref() {
-            first_byte.get_or_insert_with(Instant::now);
-            bytes += data.len() as u64;
-            side.push(data);
-        }
-        if from.is_end_stream() {
-            last = Some(frame);
-            break End::Complete;
-        }
-        if to.send(Ok(frame)).await.is_err() {
-            break End::ClientLeft;
-        }
-    };
-    if end != End::Complete {
-        side.cut();
-    }
-    Relayed {
-        end,
-        bytes,
-        first_byte,
-        tail: Tail { to: Some(to), last },
-    }
+    held: Option<Frame<Bytes>>,
+    /// Body bytes of the upstream so far.
+    pub bytes: u64,
+    /// When the first of them came.
+    pub first_byte: Option<Instant>,
+    /// How it ended, once it did.
+    pub end: Option<End>,
 }
 
-impl Tail {
-    /// Lets the client have the end. The second time it does nothing.
+impl Relay {
+    /// Nothing was sent yet.
+    pub fn new(from: OutgoingBody, to: Frames, idle: Duration) -> Self {
+        Self {
+            from,
+            to: Some(to),
+            idle,
+            held: None,
+            bytes: 0,
+            first_byte: None,
+            end: None,
+        }
+    }
+
+    /// Sends frames on until the end, until nobody reads them any more, or until a chunk that `is_last` says is the
+    /// last that counts. That chunk, or the last frame of all, is held back.
+    pub async fn run<S: Send + 'static>(&mut self, side: &mut SideCopy<S>, is_last: impl Fn(&[u8]) -> bool) {
+        while let Some(to) = self.to.as_ref().filter(|_| self.end.is_none()) {
+            let next = tokio::select! {
+                next = timeout(self.idle, self.from.frame()) => next,
+                () = to.closed() => { self.end = Some(End::ClientLeft); break }
+            };
+            let frame = match next {
+                Ok(Some(Ok(frame))) => frame,
+                Ok(None) => {
+                    self.end = Some(End::Complete);
+                    break;
+                }
+                Ok(Some(Err(error))) => {
+                    self.end = Some(broken(to, error, End::UpstreamBroke).await);
+                    break;
+                }
+                Err(silence) => {
+                    self.end = Some(broken(to, silence.into(), End::UpstreamSilent).await);
+                    break;
+                }
+            };
+            let mut last = false;
+            if let Some(data) = frame.data_ref() {
+                self.first_byte.get_or_insert_with(Instant::now);
+                self.bytes += data.len() as u64;
+                side.push(data);
+                last = is_last(data);
+            }
+            if self.from.is_end_stream() {
+                self.end = Some(End::Complete);
+            }
+            if last || self.end.is_some() {
+                self.held = Some(frame);
+                break;
+            }
+            if to.send(Ok(frame)).await.is_err() {
+                self.end = Some(End::ClientLeft);
+            }
+        }
+        if self.end.is_some_and(|end| end != End::Complete) {
+            side.cut();
+        }
+    }
+
+    /// Lets the client have what was held back.
     pub async fn release(&mut self) {
-        if let (Some(to), Some(last)) = (self.to.take(), self.last.take()) {
+        if let (Some(to), Some(held)) = (&self.to, self.held.take()) {
             // A client that left needs no end.
-            let _ = to.send(Ok(last)).await;
+            let _ = to.send(Ok(held)).await;
         }
     }
 }

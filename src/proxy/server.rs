@@ -11,6 +11,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
+        mpsc::Sender,
     },
     time::Duration,
 };
@@ -28,17 +29,29 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    config::{Config, ConfigError},
+    config::{self, Config, ConfigError, UpdateText},
+    ledger::{Ledger, LedgerError},
     metrics::{Metrics, MetricsError},
+    prefix::policy::{Mode, Mutant, TextMode},
     proxy::{
         Proxy,
         admin::{self, Admin},
-        exchange, upstream,
+        bodies::Bodies,
+        exchange,
+        line::Summary,
+        now_ms,
+        recent::Recent,
+        superseded::Superseded,
+        tenant::Tenants,
+        upstream,
     },
+    route::{self, Table},
 };
 
 /// How long exchanges may still write down what happened after their connections were cut.
 const LAST_WRITES: Duration = Duration::from_secs(2);
+const PRUNED_EVERY: Duration = Duration::from_secs(3600);
+const DAY_MS: u64 = 24 * 3600 * 1000;
 
 /// A way to start.
 pub struct Server;
@@ -60,41 +73,115 @@ pub enum StartError {
     Config(ConfigError),
     /// An address cannot be listened on: the key, the address and why.
     Listen(&'static str, SocketAddr, io::Error),
+    /// The state cannot be used.
+    State(LedgerError),
     /// The metrics contradict each other.
     Metrics(MetricsError),
 }
 
 impl Server {
-    /// Binds both listeners and serves; when this returns, both accept.
+    /// Opens the ledger that `config` names, binds both listeners and serves; when this returns, both accept.
     ///
     /// # Errors
     /// An address is taken, or a file that the configuration names cannot be used.
     pub async fn start(config: Config) -> Result<Running, StartError> {
+        let ledger = match config.state.file().map_err(StartError::Config)? {
+            None => Ledger::memory(),
+            Some(path) => tokio::task::spawn_blocking(move || Ledger::open(&path))
+                .await
+                .unwrap_or(Err(LedgerError::Closed))
+                .map_err(StartError::State)?,
+        };
+        Self::start_with(config, ledger, None, None).await
+    }
+
+    /// Serves over this ledger, which it closes in the end. `tap` is told how each request ended; `mutant` is a
+    /// test-only fault in the planner.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn start_with(
+        config: Config,
+        ledger: Ledger,
+        tap: Option<Sender<Summary>>,
+        mutant: Option<Mutant>,
+    ) -> Result<Running, StartError> {
         let client = upstream::Client::new(&config).map_err(StartError::Config)?;
         let metrics = Arc::new(Metrics::new(config.models.clone()).map_err(StartError::Metrics)?);
-        let (listener, proxy_addr) = bind("listen", config.listen).await?;
+        let routes = routes(&config).map_err(StartError::Config)?;
+        let (listener, address) = bind("listen", config.listen).await?;
         let (admin_listener, admin_addr) = bind("admin", config.admin).await?;
         let proxy = Arc::new(Proxy {
+            tenants: tenants(&ledger, address).await?,
+            bodies: Bodies::new(config.kept_bodies),
+            superseded: Superseded::new(),
+            recent: Recent::new(),
             config,
-            address: proxy_addr,
+            address,
             client,
             metrics: Arc::clone(&metrics),
+            ledger: ledger.clone(),
+            routes,
             requests: AtomicU64::new(0),
             exchanges: TaskTracker::new(),
-            session_key: std::hash::RandomState::new(),
+            tap,
+            mutant,
         });
         let stop = CancellationToken::new();
         let admin = Admin {
             metrics,
+            ledger,
             ready: Arc::new(AtomicBool::new(true)),
         };
         let served = tokio::spawn(life(proxy, listener, admin, admin_listener, stop.clone()));
         Ok(Running {
-            proxy_addr,
+            proxy_addr: address,
             admin_addr,
             stop,
             served,
         })
+    }
+}
+
+/// The built-in table with the user's own rows in front.
+fn routes(config: &Config) -> Result<Table, ConfigError> {
+    let named = |reason: &dyn fmt::Display| ConfigError(format!("routes: {reason}"));
+    let table = Table::built_in().map_err(|error| named(&error))?;
+    let Some(path) = &config.routes else {
+        return Ok(table);
+    };
+    let text =
+        std::fs::read_to_string(path).map_err(|error| named(&format!("{}: {error}", path.display())))?;
+    table
+        .with(&text)
+        .map_err(|error| named(&format!("{}: {error}", path.display())))
+}
+
+/// A loopback listener serves one person; the state is local in every form that there is.
+async fn tenants(ledger: &Ledger, address: SocketAddr) -> Result<Tenants, StartError> {
+    if address.ip().is_loopback() {
+        return Ok(Tenants::one_person());
+    }
+    let secret = ledger.secret().await.map_err(StartError::State)?;
+    Ok(Tenants::many(secret))
+}
+
+impl Proxy {
+    /// What the user chose, over the table of routes.
+    pub(super) fn choice(&self) -> route::Choice {
+        route::Choice {
+            mode: match self.config.mode {
+                config::Mode::InHistory => Mode::InHistory,
+                config::Mode::Observe => Mode::Observe,
+            },
+            // `auto` leaves it to the table, whose own default it is.
+            text: match self.config.update_text {
+                UpdateText::Auto => None,
+                UpdateText::Full => Some(TextMode::Full),
+                UpdateText::Delta => Some(TextMode::Delta),
+            },
+            loopback: self.tenants.is_one_person(),
+        }
     }
 }
 
@@ -117,6 +204,7 @@ async fn life(
 ) {
     let admin_stop = CancellationToken::new();
     let admin_served = tokio::spawn(admin::serve(admin.clone(), admin_listener, admin_stop.clone()));
+    let pruned = tokio::spawn(prune(Arc::clone(&proxy)));
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     tokio::select! {
@@ -134,8 +222,23 @@ async fn life(
     connections.shutdown().await;
     proxy.exchanges.close();
     let _ = timeout(LAST_WRITES, proxy.exchanges.wait()).await;
+    pruned.abort();
+    let _ = timeout(LAST_WRITES, proxy.ledger.close()).await;
     admin_stop.cancel();
     let _ = timeout(LAST_WRITES, admin_served).await;
+}
+
+/// Forgets conversations that were not used for the retention time, now and then.
+async fn prune(proxy: Arc<Proxy>) {
+    let retention_ms = u64::from(proxy.config.retention_days) * DAY_MS;
+    loop {
+        match proxy.ledger.prune(now_ms(), retention_ms, u64::MAX).await {
+            Ok(0) => {}
+            Ok(removed) => tracing::info!(event = "pruned", lineages = removed),
+            Err(error) => tracing::warn!(event = "state_error", error = error.label()),
+        }
+        sleep(PRUNED_EVERY).await;
+    }
 }
 
 async fn accept(
@@ -191,6 +294,7 @@ impl fmt::Display for StartError {
         match self {
             Self::Config(error) => write!(f, "{error}"),
             Self::Listen(key, address, error) => write!(f, "{key}: cannot listen on {address}: {error}"),
+            Self::State(error) => write!(f, "state: {error}"),
             Self::Metrics(error) => write!(f, "metrics: {error}"),
         }
     }

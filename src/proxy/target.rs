@@ -11,30 +11,22 @@ use hyper::{
     http::{request::Parts, uri},
 };
 
-use crate::config::{Upstream, Upstreams};
+use crate::{
+    config::{Upstream, Upstreams},
+    wire::{Call, format},
+};
 
 /// The API shape of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are the APIs' own")]
 pub enum Format {
-    OpenaiChat,
+    /// One whose prompts are read.
+    Wire(format::Format),
     OpenaiResponses,
-    AnthropicMessages,
     Gemini,
     BedrockConverse,
     Ollama,
     /// None of those.
-    Other,
-}
-
-/// What a request asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Call {
-    /// An answer to a prompt.
-    Messages,
-    /// The number of tokens of a prompt; nothing is generated and nothing cached.
-    CountTokens,
-    /// Anything else: it carries no prompt that would be sent again.
     Other,
 }
 
@@ -64,23 +56,11 @@ impl Format {
     /// The name in metrics and logs.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::OpenaiChat => "openai_chat",
+            Self::Wire(format) => format.as_str(),
             Self::OpenaiResponses => "openai_responses",
-            Self::AnthropicMessages => "anthropic_messages",
             Self::Gemini => "gemini",
             Self::BedrockConverse => "bedrock_converse",
             Self::Ollama => "ollama",
-            Self::Other => "other",
-        }
-    }
-}
-
-impl Call {
-    /// The name in logs.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Messages => "messages",
-            Self::CountTokens => "count_tokens",
             Self::Other => "other",
         }
     }
@@ -117,18 +97,13 @@ pub fn resolve<'a>(upstreams: &'a Upstreams, own: SocketAddr, head: &Parts) -> R
 
 /// The format of a path, and the kind of call that a method makes of it.
 pub fn classify(method: &Method, path: &str) -> (Format, Call) {
-    let known = ENDINGS.iter().find(|(ending, ..)| path.ends_with(ending));
-    let (format, call) = match known {
-        // An assistant thread of OpenAI has messages, too, and a model garden other publishers.
-        Some((_, Format::AnthropicMessages, _)) if path.contains("/threads/") => (Format::Other, Call::Other),
-        Some((ending, Format::AnthropicMessages, _))
-            if ending.starts_with(':') && !path.contains("/anthropic/") =>
-        {
-            (Format::Other, Call::Other)
-        }
-        Some((_, format, call)) => (*format, *call),
-        None => (Format::Other, Call::Other),
-    };
+    let read = format::Format::ALL
+        .into_iter()
+        .find_map(|format| Some((Format::Wire(format), format.wire().matches(path)?)));
+    let (format, call) = read.unwrap_or_else(|| {
+        let other = ENDINGS.iter().find(|(ending, ..)| path.ends_with(ending));
+        other.map_or((Format::Other, Call::Other), |(_, format, call)| (*format, *call))
+    });
     if *method == Method::POST {
         (format, call)
     } else {
@@ -136,9 +111,8 @@ pub fn classify(method: &Method, path: &str) -> (Format, Call) {
     }
 }
 
-/// Path endings, the first that fits wins.
+/// Path endings of the formats that are forwarded unread; the first that fits wins.
 const ENDINGS: &[(&str, Format, Call)] = &[
-    ("/chat/completions", Format::OpenaiChat, Call::Messages),
     ("/responses", Format::OpenaiResponses, Call::Messages),
     (
         "/responses/input_tokens",
@@ -146,20 +120,6 @@ const ENDINGS: &[(&str, Format, Call)] = &[
         Call::CountTokens,
     ),
     ("/responses/compact", Format::OpenaiResponses, Call::Other),
-    ("/messages", Format::AnthropicMessages, Call::Messages),
-    (
-        "/messages/count_tokens",
-        Format::AnthropicMessages,
-        Call::CountTokens,
-    ),
-    ("/messages/batches", Format::AnthropicMessages, Call::Other),
-    (
-        "/count-tokens:rawPredict",
-        Format::AnthropicMessages,
-        Call::CountTokens,
-    ),
-    (":rawPredict", Format::AnthropicMessages, Call::Messages),
-    (":streamRawPredict", Format::AnthropicMessages, Call::Messages),
     ("/converse", Format::BedrockConverse, Call::Messages),
     ("/converse-stream", Format::BedrockConverse, Call::Messages),
     ("/count-tokens", Format::BedrockConverse, Call::CountTokens),
@@ -209,8 +169,8 @@ fn unnamed<'a>(upstreams: &'a Upstreams, asked: &str, headers: &HeaderMap) -> &'
     let name = match classify(&Method::POST, path).0 {
         // Gemini answers in OpenAI's format below its own version's path.
         _ if path.starts_with("/v1beta/") => Some("gemini"),
-        Format::OpenaiChat | Format::OpenaiResponses => None,
-        Format::AnthropicMessages => Some("anthropic"),
+        Format::Wire(format) => format.home(),
+        Format::OpenaiResponses => None,
         Format::Gemini => Some("gemini"),
         Format::Ollama => Some("ollama"),
         _ if has("anthropic-version") || has("x-api-key") => Some("anthropic"),

@@ -1,74 +1,146 @@
-//! Request sequences of real agents, every word replaced, through the core.
+//! Request sequences of real agents (`fixtures/captures`; every word replaced) through the built binary: what is kept
+//! of the previous request's prefix when the agent sends straight, and when it sends through Inkfast.
 
 use std::path::Path;
 
 use bytes::Bytes;
-use inkfast::prefix::digest::Digest;
-use inkfast::prefix::item::Hints;
-use inkfast::wire::format::Format;
-use serde_json::Value;
 
 use crate::fixtures::answer;
-use crate::harness::Core;
+use crate::replay::{Outcome, Replayed, identity, numbered, replay};
 
-fn replay(agent: &str, format: Format, host: &str) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("fixtures/captures")
-        .join(agent);
-    let mut core = Core::new(format, host);
-    let bodies: Vec<Bytes> = (1..)
-        .map(|number| folder.join(format!("{number:03}.json")))
-        .take_while(|file| file.exists())
-        .map(|file| Bytes::from(std::fs::read(file).unwrap()))
-        .collect();
-    for (index, body) in bodies.iter().enumerate() {
-        let headers = std::fs::read(folder.join(format!("{:03}.headers.json", index + 1))).unwrap();
-        let headers: Value = serde_json::from_slice(&headers).unwrap();
-        let session = headers["headers"].as_array().unwrap().iter().find(|header| {
-            let name = header[0].as_str().unwrap().to_ascii_lowercase();
-            name == "x-claude-code-session-id" || name == "x-session-id"
-        });
-        let session =
-            session.map(|header| Digest::of("inkfast hint v1", header[1].as_str().unwrap().as_bytes()));
-        let answer = answer(body, &bodies[index + 1..]);
-        let turn = core.exchange(
-            body,
-            Hints {
-                session,
-                ..Hints::default()
-            },
-            &answer,
+#[test]
+fn claude_code_keeps_its_prefix_over_both_head_edits() {
+    let outcomes = agent("claude-code", "anthropic_messages");
+    for number in [7, 8] {
+        let outcome = &outcomes[number - 1];
+        assert!(
+            (outcome.received_kept - 0.83).abs() < 0.01,
+            "{}",
+            outcome.received_kept
         );
-        let share = |kept: u64, before: u64| {
-            if before == 0 {
-                1.0
-            } else {
-                kept as f64 / before as f64
-            }
-        };
-        let (r, s) = (&turn.plan.received, &turn.plan.sent);
-        println!(
-            "{agent} {:>2} seq {} <- {:?}@{} recv={r} {:.2} sent={s} {:.2} node={} nodes={} same={} guard={:?}",
-            index + 1,
-            turn.seq,
-            turn.plan.parent.as_ref().map(|p| p.seq),
-            turn.plan.shared,
-            share(r.kept, r.before),
-            share(s.kept, s.before),
-            turn.plan.outcome.as_str(),
-            turn.lowered.nodes.len(),
-            turn.out == *body,
-            turn.guard
+        assert_eq!((outcome.sent.as_str(), outcome.sent_kept), ("extend/none", 1.0));
+        assert!(outcome.node.starts_with("replace@"), "{}", outcome.node);
+    }
+    let tools = &outcomes[4];
+    assert_eq!(tools.received, "rewrite/tool_changed@tools[1]:Dazo");
+    assert_eq!(
+        tools.node, "rebaseline(tools)",
+        "a changed tool in front of a changed head: one break, folded for nothing"
+    );
+    assert!(tools.same);
+    assert_eq!(breaks(&outcomes), 1);
+    assert_eq!(
+        numbered(&outcomes),
+        [1, 2, 2, 2, 2, 2, 2, 2, 2],
+        "the title request is a lineage of its own"
+    );
+}
+
+#[test]
+fn claude_code_of_today_only_appends_until_compact() {
+    let outcomes = agent("claude-code-latest", "anthropic_messages");
+    assert!(outcomes.iter().all(|outcome| outcome.nodes == 0 && outcome.same));
+    assert!(outcomes[..9].iter().all(|outcome| outcome.sent_kept == 1.0));
+    assert!(
+        outcomes[9].received.ends_with("@messages[15].content[1]"),
+        "{}",
+        outcomes[9].received
+    );
+}
+
+#[test]
+fn qwen_code_keeps_its_head_and_its_rewritten_reminders_are_named() {
+    let outcomes = agent("qwen-code", "openai_chat");
+    let resumed = &outcomes[3];
+    assert!(
+        (resumed.received_kept - 0.49).abs() < 0.01,
+        "{}",
+        resumed.received_kept
+    );
+    assert!((resumed.sent_kept - 0.86).abs() < 0.01, "{}", resumed.sent_kept);
+    assert_eq!(
+        resumed.sent, "rewrite/history_edited@messages[1]",
+        "the head is kept, the reminder is named"
+    );
+    assert_eq!(outcomes[5].sent, "rewrite/history_edited@messages[7]");
+    assert_eq!(
+        numbered(&outcomes),
+        [1, 1, 1, 1, 1, 1, 2, 1, 1],
+        "its sub-agent is a lineage of its own"
+    );
+    assert!(outcomes[6].same);
+}
+
+#[test]
+fn agents_that_only_append_are_left_alone() {
+    for name in ["opencode", "cline"] {
+        let outcomes = agent(name, "openai_chat");
+        assert!(
+            outcomes
+                .iter()
+                .all(|outcome| outcome.nodes == 0 && outcome.same && outcome.sent_kept == 1.0)
         );
     }
 }
 
 #[test]
-fn table() {
-    for agent in ["claude-code", "claude-code-latest"] {
-        replay(agent, Format::AnthropicMessages, "api.anthropic.com");
+fn agents_that_rewrite_their_history_are_reported_and_left_alone() {
+    for (name, kept) in [
+        ("aider", &[1.0, 0.60, 0.48, 0.57, 0.72, 0.73][..]),
+        ("copilot", &[1.0, 1.0, 1.0, 0.98, 1.0, 0.99]),
+    ] {
+        let outcomes = agent(name, "openai_chat");
+        assert!(outcomes.iter().all(|outcome| outcome.nodes == 0 && outcome.same));
+        for (outcome, kept) in outcomes.iter().zip(kept) {
+            assert!(
+                (outcome.sent_kept - kept).abs() < 0.02,
+                "{name}: {} for {kept}",
+                outcome.sent_kept
+            );
+        }
     }
-    for agent in ["qwen-code", "opencode", "cline", "aider", "copilot"] {
-        replay(agent, Format::OpenaiChat, "api.openai.com");
+}
+
+fn breaks(outcomes: &[Outcome]) -> usize {
+    outcomes.iter().filter(|outcome| outcome.sent_kept < 1.0).count()
+}
+
+/// Replays one agent and prints its table.
+fn agent(name: &str, format: &str) -> Vec<Outcome> {
+    let (upstream, host) = match format {
+        "anthropic_messages" => ("anthropic", "api.anthropic.com"),
+        _ => ("openai", "api.openai.com"),
+    };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fixtures/captures")
+        .join(name);
+    let bodies: Vec<Bytes> = (1..)
+        .map(|number| folder.join(format!("{number:03}.json")))
+        .take_while(|file| file.exists())
+        .map(|file| Bytes::from(std::fs::read(file).unwrap()))
+        .collect();
+    let requests: Vec<Replayed> = bodies
+        .iter()
+        .enumerate()
+        .map(|(index, body)| Replayed {
+            path: crate::replay::route(format).1.to_owned(),
+            headers: identity(&folder.join(format!("{:03}.headers.json", index + 1))),
+            body: body.clone(),
+            answer: answer(body, &bodies[index + 1..]),
+        })
+        .collect();
+    let outcomes = replay(upstream, host, &requests);
+    println!("{name:<20} straight through nodes  received, sent");
+    for (number, outcome) in (1..).zip(&outcomes) {
+        println!(
+            "{number:>20} {:>8.2} {:>7.2} {:>5}  {}, {} {}",
+            outcome.received_kept,
+            outcome.sent_kept,
+            outcome.nodes,
+            outcome.received,
+            outcome.sent,
+            outcome.node
+        );
     }
+    outcomes
 }

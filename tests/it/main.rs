@@ -7,21 +7,30 @@
     reason = "a test fails by panicking, and its name is its documentation"
 )]
 
+mod binary;
 mod captures;
 mod cases;
+mod clients;
 mod config;
 mod conversations;
 mod dashboards;
+mod demo;
 mod encoding;
 mod fixtures;
 mod harness;
 mod import_rules;
 mod invariants;
+mod kill;
+mod ledger;
 mod metrics;
+mod model_switch;
 mod observe;
 mod prompt;
 mod proxy;
 mod regression;
+mod replay;
+mod rewrite;
 mod sequences;
+mod service;
 mod sim;
 mod support;

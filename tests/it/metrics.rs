@@ -12,7 +12,8 @@ async fn a_request_is_counted_by_upstream_format_and_outcome() {
     for needle in [
         r#"inkfast_requests_total{format="openai_chat",outcome="ok",upstream="openai"} 1"#,
         r#"inkfast_requests_total{format="other",outcome="ok",upstream="anthropic"} 1"#,
-        r#"inkfast_passthrough_total{reason="no_call"} 1"#,
+        r#"inkfast_passthrough_total{reason="not_a_prompt"} 1"#,
+        r#"inkfast_passthrough_total{reason="unknown_shape"} 1"#,
         r#"inkfast_request_duration_seconds_count{format="openai_chat",upstream="openai"} 1"#,
         r#"inkfast_time_to_first_byte_seconds_count{format="openai_chat",upstream="openai"} 1"#,
     ] {

@@ -1,0 +1,105 @@
+//! The reader of an answer: usage, what the vendor says of its cache, and what was said, from the side copy.
+
+use bytes::Bytes;
+use hyper::{HeaderMap, header::CONTENT_TYPE};
+
+use crate::{
+    proxy::{encoding::SideDecoder, headers, observe::Observer},
+    wire::{
+        answer::{Reader, Reading},
+        format::Format,
+    },
+};
+
+/// Reads one answer; an answer in a form that is not known gives nothing.
+pub struct AnswerReader {
+    input: Option<(SideDecoder, Reader)>,
+}
+
+/// Finds the chunk with which a stream of events says that it is whole.
+#[derive(Clone, Copy)]
+pub struct LastEvent(Option<Format>);
+
+impl AnswerReader {
+    /// A reader for an answer with these headers; `format` is none where it is not to be read.
+    pub fn new(format: Option<Format>, headers: &HeaderMap) -> Self {
+        let decoder = SideDecoder::new(&headers::content_encoding(headers));
+        let input = format
+            .zip(decoder)
+            .map(|(format, decoder)| (decoder, Reader::new(format, is_events(headers))));
+        Self { input }
+    }
+}
+
+impl Observer for AnswerReader {
+    type Seen = Option<Reading>;
+
+    fn push(&mut self, chunk: &Bytes) {
+        if let Some((decoder, reader)) = &mut self.input {
+            decoder.push(chunk.clone(), |bytes| reader.push(bytes));
+        }
+    }
+
+    fn finish(self, complete: bool) -> Option<Reading> {
+        let (decoder, reader) = self.input?;
+        let mut reading = reader.finish();
+        if !complete || decoder.failed() {
+            reading.answer = None;
+        }
+        Some(reading)
+    }
+}
+
+impl LastEvent {
+    /// For an answer with these headers. An encoded one is not looked into; its end is its last event.
+    pub fn new(format: Option<Format>, headers: &HeaderMap) -> Self {
+        let plain = headers::content_encoding(headers).is_empty();
+        Self(format.filter(|_| plain && is_events(headers)))
+    }
+
+    /// Whether the last event is in this chunk. Inside an event's JSON these bytes cannot stand: line ends and quotes
+    /// are escaped there.
+    pub fn is_in(self, chunk: &[u8]) -> bool {
+        let has = |needle: &[u8]| memchr::memmem::find(chunk, needle).is_some();
+        match self.0 {
+            Some(Format::OpenaiChat) => chunk.trim_ascii() == b"data: [DONE]" || has(b"\ndata: [DONE]"),
+            Some(Format::AnthropicMessages) => {
+                has(br#""type":"message_stop""#) || has(b"\nevent: message_stop")
+            }
+            None => false,
+        }
+    }
+}
+
+fn is_events(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    kind.is_some_and(|kind| {
+        kind.trim_start()
+            .to_ascii_lowercase()
+            .starts_with("text/event-stream")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_event_is_not_mistaken_for_text_about_it() {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, "text/event-stream; charset=utf-8".parse().unwrap());
+        let is = |format, chunk: &str| LastEvent::new(Some(format), &headers).is_in(chunk.as_bytes());
+        let (chat, messages) = (Format::OpenaiChat, Format::AnthropicMessages);
+        assert!(is(chat, "data: [DONE]\n\n") && is(chat, "data: {}\n\ndata: [DONE]\n\n"));
+        assert!(!is(chat, "data: {\"content\":\"\\ndata: [DONE]\"}\n\n"));
+        assert!(is(
+            messages,
+            "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
+        ));
+        assert!(!is(
+            messages,
+            "data: {\"text\":\"\\\"type\\\":\\\"message_stop\\\"\"}\n\n"
+        ));
+        assert!(!LastEvent::new(Some(chat), &HeaderMap::new()).is_in(b"data: [DONE]\n\n"));
+    }
+}

@@ -1,0 +1,275 @@
+//! What leaves: decide, apply, guard, record. An [`Attempt`] is one body that is ready to be sent.
+//!
+//! A plan that cannot be sent, because the last check stopped it or because its node is not on record, is made again
+//! without the node.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    vec,
+};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Empty, Full};
+use hyper::body::{Body, Frame, SizeHint};
+
+use crate::{
+    prefix::{
+        Cause, Plan, Rope, apply, decide,
+        decide::own,
+        guard::{self, Departure},
+        past::Sent,
+        record::sent,
+    },
+    proxy::{
+        Proxy,
+        receive::Received,
+        rewrite::{Passthrough, Prompt, off_thread},
+        step::Step,
+        upstream::{BoxError, OutgoingBody},
+    },
+    wire::lower::Lowered,
+};
+
+/// One body that is ready to be sent.
+pub struct Attempt {
+    body: OutgoingBody,
+    /// How many, if that is known.
+    pub length: Option<u64>,
+    /// Its encoding was undone.
+    pub decoded: bool,
+    /// What is in it; none where it was not read.
+    pub planned: Option<Arc<Planned>>,
+    /// Why it is not what was decided first.
+    pub passthrough: Option<Passthrough>,
+    /// Its record.
+    pub step: Step,
+}
+
+/// A plan in bytes.
+pub struct Planned {
+    /// What was decided.
+    pub plan: Plan,
+    /// The edits of the body, with what goes out by them.
+    pub lowered: Lowered,
+    /// What the ledger is told of it.
+    pub sent: Sent,
+    /// The last check stopped what was decided first.
+    second_best: bool,
+    rope: Rope,
+}
+
+/// How a prompt is to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A changed head as a node, by the route's rows from this one on.
+    Rows(usize),
+    /// A changed head not as a node.
+    NoNode,
+    /// As the client's own bytes, for this cause.
+    Own(Cause),
+}
+
+impl Attempt {
+    /// A body that is sent as it came, unread.
+    pub fn unread(received: Received) -> Self {
+        Self {
+            length: received.length(),
+            body: received.into_body(),
+            decoded: false,
+            planned: None,
+            passthrough: None,
+            step: Step::unrecorded(),
+        }
+    }
+
+    /// A prompt in this form, or in the next best where that cannot be.
+    pub async fn new(proxy: &Arc<Proxy>, prompt: &Arc<Prompt>, form: Form) -> Self {
+        let mut planned = checked(proxy, prompt, form).await;
+        let (mut step, mut passthrough) = (Step::unrecorded(), prompt.doubt);
+        let sent = planned.as_ref().ok().map(|planned| planned.sent.clone());
+        if let Some(sent) = sent.filter(|_| !prompt.counts_only && prompt.doubt.is_none()) {
+            match Step::append(proxy, prompt.scope, sent).await {
+                Ok(recorded) => step = recorded,
+                Err(reason) => {
+                    passthrough = Some(reason);
+                    if planned.as_ref().is_ok_and(Planned::has_new_node) {
+                        planned = checked(proxy, prompt, Form::NoNode).await;
+                    }
+                }
+            }
+        }
+        let attempt = match planned {
+            Ok(planned) => Self::ready(prompt, planned, (step, passthrough)),
+            Err(reason) => Self {
+                passthrough: passthrough.or(Some(reason)),
+                ..Self::unread(Received::Whole(prompt.received.clone()))
+            },
+        };
+        if let Some(reason) = attempt.passthrough {
+            proxy.metrics.record_passthrough(reason.as_str());
+        }
+        attempt
+    }
+
+    /// The bytes, once.
+    pub fn take_body(&mut self) -> OutgoingBody {
+        let empty = Empty::new().map_err(|never| match never {}).boxed_unsync();
+        std::mem::replace(&mut self.body, empty)
+    }
+
+    fn ready(prompt: &Prompt, planned: Planned, (step, passthrough): (Step, Option<Passthrough>)) -> Self {
+        let by_guard = planned.second_best.then_some(Passthrough::Guard);
+        let signed = prompt.signed.then_some(Passthrough::Signed);
+        let edited = planned.is_edited();
+        let (length, body) = if edited {
+            (planned.rope.len as u64, Pieces::body(&planned.rope))
+        } else {
+            let whole = Full::new(prompt.received.clone());
+            let body = whole.map_err(|never| match never {}).boxed_unsync();
+            (prompt.received.len() as u64, body)
+        };
+        Self {
+            body,
+            length: Some(length),
+            decoded: edited,
+            planned: Some(Arc::new(planned)),
+            passthrough: passthrough.or(by_guard).or(signed),
+            step,
+        }
+    }
+}
+
+impl Planned {
+    /// Whether any byte differs from the client's.
+    pub fn is_edited(&self) -> bool {
+        !self.lowered.edits.is_empty()
+    }
+
+    fn has_new_node(&self) -> bool {
+        self.plan.new_node.is_some() || !self.plan.anew.is_empty()
+    }
+}
+
+/// The plan for a form that passes the last check, or the one for the next best form.
+///
+/// # Errors
+/// There is none, which is a bug of the core.
+async fn checked(proxy: &Arc<Proxy>, prompt: &Arc<Prompt>, form: Form) -> Result<Planned, Passthrough> {
+    let mut reason = Passthrough::Internal;
+    for form in form.and_fallbacks(prompt.signed) {
+        let shared = Arc::clone(prompt);
+        match off_thread(prompt.request.body.len(), move || shared.plan(form)).await {
+            Ok(Ok(planned)) if prompt.signed && planned.is_edited() => reason = Passthrough::Signed,
+            Ok(Ok(planned)) => {
+                let second_best = reason == Passthrough::Guard;
+                return Ok(Planned {
+                    second_best,
+                    ..planned
+                });
+            }
+            Ok(Err(violation)) => {
+                tracing::error!(event = "guard", violation, "a plan was not sent");
+                proxy.metrics.record_guard_failure();
+                reason = Passthrough::Guard;
+            }
+            Err(_) => tracing::error!(event = "internal", "a plan could not be made"),
+        }
+    }
+    Err(reason)
+}
+
+impl Form {
+    /// This form, and what is tried where it cannot be sent.
+    fn and_fallbacks(self, signed: bool) -> Vec<Self> {
+        match self {
+            _ if signed => vec![self, Self::Own(Cause::NoSlot)],
+            Self::Rows(_) => vec![self, Self::NoNode, Self::Own(Cause::Guard)],
+            Self::NoNode => vec![self, Self::Own(Cause::Guard)],
+            Self::Own(_) => vec![self],
+        }
+    }
+}
+
+impl Prompt {
+    /// Decide, apply, guard.
+    fn plan(&self, form: Form) -> Result<Planned, &'static str> {
+        let mut policy = self.route.policy.clone();
+        let (request, key) = (&*self.request, self.keys.request);
+        let plan = match form {
+            Form::Own(cause) => own(request, key, &self.past, &policy, self.now_ms, cause),
+            Form::Rows(_) | Form::NoNode => {
+                let first = if let Form::Rows(first) = form {
+                    first
+                } else {
+                    usize::MAX
+                };
+                policy.rows.drain(..first.min(policy.rows.len()));
+                decide(request, key, &self.past, &policy, self.now_ms)
+            }
+        };
+        let lowered = self
+            .format
+            .wire()
+            .edits(request, &plan, policy.text)
+            .map_err(|_| "overlap")?;
+        let rope = apply(&request.body, &lowered.edits);
+        guard::check(&Departure {
+            request,
+            parent: plan.parent.as_deref().map(|path| (path, plan.shared)),
+            frozen: plan.keeps_prefix(),
+            head: &lowered.head,
+            nodes: &lowered.nodes,
+            edits: &lowered.edits,
+            rope: &rope,
+        })
+        .map_err(guard::Violation::as_str)?;
+        let out = (lowered.head.clone(), lowered.nodes.clone());
+        let sent = sent(request, (self.scope, &self.keys), &plan, out, self.now_ms);
+        Ok(Planned {
+            plan,
+            lowered,
+            sent,
+            second_best: false,
+            rope,
+        })
+    }
+}
+
+/// A body in pieces, of known length.
+struct Pieces {
+    pieces: vec::IntoIter<Bytes>,
+    left: u64,
+}
+
+impl Pieces {
+    fn body(rope: &Rope) -> OutgoingBody {
+        BodyExt::boxed_unsync(Self {
+            pieces: rope.pieces.clone().into_iter(),
+            left: rope.len as u64,
+        })
+    }
+}
+
+impl Body for Pieces {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let piece = self.pieces.next();
+        self.left -= piece.as_ref().map_or(0, |piece| piece.len() as u64);
+        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
+    }
+}

@@ -1,0 +1,291 @@
+//! What a body asks for: decode, parse, look up. The result is a [`Prompt`], of which plans can be made.
+//!
+//! Whatever is in doubt here ends as a [`Passthrough`], and the client's own bytes leave.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use hyper::HeaderMap;
+use tokio::time::{error::Elapsed, timeout};
+
+use crate::{
+    ledger::{Learned, LedgerError},
+    prefix::{Keys, Past, Request, Scope, item::Hints, keys, policy::Mode},
+    proxy::{
+        Proxy, bodies,
+        encoding::{self, DecodeError, Limits},
+        headers, now_ms,
+        target::{Format, Target},
+    },
+    route::{Destination, Route},
+    wire::{Call, body::Context, format, scan::Fault},
+};
+
+/// A prompt that was read and looked up.
+pub struct Prompt {
+    /// What reads and edits it.
+    pub format: format::Format,
+    /// What it says.
+    pub request: Arc<Request>,
+    /// The names under which its past was looked up.
+    pub keys: Keys,
+    /// Within what.
+    pub scope: Scope,
+    /// What is known of its past.
+    pub past: Past,
+    /// Why that is not from the ledger but what went out last: nothing is added to it, and nothing recorded.
+    pub doubt: Option<Passthrough>,
+    /// What the provider takes.
+    pub route: Route,
+    /// The route's name in the ledger.
+    pub route_key: String,
+    /// The body as it came, encoded or not.
+    pub received: Bytes,
+    /// Its tokens are counted, and nothing else: no trace of it is kept.
+    pub counts_only: bool,
+    /// A digest or a signature covers its bytes.
+    pub signed: bool,
+    /// When all this was found out.
+    pub now_ms: u64,
+}
+
+/// Why a body leaves as it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passthrough {
+    /// It is over the limit.
+    Oversize,
+    /// The path carries no prompt, or one in a format that is not understood.
+    NotAPrompt,
+    /// It is encoded in a way that is not known.
+    UnknownEncoding,
+    /// It is not what its encoding says.
+    BadEncoding,
+    /// It grows too much when it is decoded.
+    Bomb,
+    /// It is not the JSON that the format wants.
+    Fault(Fault),
+    /// The provider holds a part of the prefix.
+    ServerState,
+    /// A digest or a signature covers its bytes.
+    Signed,
+    /// The ledger failed.
+    StateError,
+    /// The ledger took too long.
+    StateSlow,
+    /// The last check stopped every plan.
+    Guard,
+    /// A fault of Inkfast itself.
+    Internal,
+}
+
+/// Bodies over this size are worked on off the I/O threads.
+const LARGE: usize = 256 << 10;
+/// Decoded bytes for each encoded one: text of many repeats reaches a few dozen, a bomb a thousand.
+const MAX_RATIO: usize = 200;
+
+/// Reads a body and looks its past up.
+///
+/// # Errors
+/// It is no prompt that can be worked on; the client's own bytes must leave.
+pub async fn read(
+    proxy: &Arc<Proxy>,
+    target: &Target<'_>,
+    headers: &HeaderMap,
+    received: Bytes,
+) -> Result<Prompt, Passthrough> {
+    let (Format::Wire(format), Call::Messages | Call::CountTokens) = (target.format, target.call) else {
+        return Err(Passthrough::NotAPrompt);
+    };
+    let scope = Scope::new(&target.upstream.name, format.as_str(), proxy.tenants.of(headers));
+    let host = target.upstream.acts_as();
+    let body = Encoded {
+        format,
+        scope,
+        bytes: received.clone(),
+        encoding: headers::content_encoding(headers),
+        hints: headers::hints(headers),
+        attribution: proxy.route(host, format, "", &[]).attribution,
+        counts_only: target.call == Call::CountTokens,
+    };
+    let (counts_only, shared) = (body.counts_only, Arc::clone(proxy));
+    let parsed = off_thread(received.len(), move || body.parse(&shared)).await?;
+    let (request, keys) = parsed?;
+    if request.server_state {
+        return Err(Passthrough::ServerState);
+    }
+    let model = request.model.as_deref().unwrap_or_default();
+    let route_key = format!("{}/{format}/{model}", target.upstream.name);
+    let (past, learned, doubt) = match look_up(proxy, scope, &keys, &route_key).await {
+        Ok((past, learned)) => (past, learned, None),
+        Err(reason) => (
+            went_out_last(proxy, &keys).ok_or(reason)?,
+            Vec::new(),
+            Some(reason),
+        ),
+    };
+    let now_ms = now_ms();
+    let incapable: Vec<u32> = learned
+        .iter()
+        .filter(|note| note.until_ms > now_ms)
+        .map(|note| note.row)
+        .collect();
+    let mut route = proxy.route(host, format, model, &incapable);
+    if doubt.is_some() {
+        route.policy.rows.clear();
+    }
+    let signed = headers::is_signed(headers);
+    if signed {
+        route.policy.mode = Mode::Observe;
+    }
+    Ok(Prompt {
+        format,
+        request,
+        keys,
+        scope,
+        past,
+        doubt,
+        route,
+        route_key,
+        received,
+        counts_only,
+        signed,
+        now_ms,
+    })
+}
+
+/// A body and all that reading it depends on.
+struct Encoded {
+    format: format::Format,
+    scope: Scope,
+    bytes: Bytes,
+    encoding: String,
+    hints: Hints,
+    attribution: bool,
+    counts_only: bool,
+}
+
+impl Encoded {
+    /// Decode and parse.
+    fn parse(self, proxy: &Proxy) -> Result<(Arc<Request>, Keys), Passthrough> {
+        let limits = Limits {
+            max_bytes: proxy.config.max_body,
+            max_ratio: MAX_RATIO,
+        };
+        let body = encoding::decode(&self.bytes, &self.encoding, limits)?;
+        let place = bodies::key(self.scope, &self.hints, &body);
+        let known = proxy.bodies.last(&place);
+        let context = Context {
+            attribution: self.attribution,
+            model: None,
+            hints: self.hints,
+        };
+        let request = self.format.wire().parse(&body, &context, known.as_deref())?;
+        let (request, keys) = {
+            let keys = keys(&request, self.scope);
+            (Arc::new(request), keys)
+        };
+        if !self.counts_only {
+            proxy.bodies.keep(place, Arc::clone(&request));
+        }
+        Ok((request, keys))
+    }
+}
+
+async fn look_up(
+    proxy: &Proxy,
+    scope: Scope,
+    keys: &Keys,
+    route_key: &str,
+) -> Result<(Past, Vec<Learned>), Passthrough> {
+    let both = async { tokio::try_join!(proxy.ledger.past(scope, keys), proxy.ledger.learned(route_key)) };
+    Passthrough::of_state(timeout(proxy.config.state_timeout, both).await)
+}
+
+/// The past of a conversation without the ledger; none where its next request can go as it came.
+fn went_out_last(proxy: &Proxy, keys: &Keys) -> Option<Past> {
+    proxy.recent.find(keys).map(|path| Past {
+        exact: None,
+        paths: vec![path],
+    })
+}
+
+/// Runs the pure core, for a large body where it holds no other request up.
+///
+/// # Errors
+/// It panicked, which is a bug; the request must not suffer from it.
+pub async fn off_thread<T: Send + 'static>(
+    bytes: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Passthrough> {
+    let done = if bytes > LARGE {
+        tokio::task::spawn_blocking(work).await.ok()
+    } else {
+        // Nothing that the work could leave half done is seen by anybody after it.
+        catch_unwind(AssertUnwindSafe(work)).ok()
+    };
+    done.ok_or(Passthrough::Internal)
+}
+
+impl Proxy {
+    /// The facts about a destination, without the rows that it refused.
+    fn route(&self, host: &str, format: format::Format, model: &str, incapable: &[u32]) -> Route {
+        let to = Destination { host, format, model };
+        let mut route = self.routes.route(to, self.choice(), incapable);
+        route.policy.mutant = self.mutant;
+        route
+    }
+}
+
+impl Passthrough {
+    /// The label in metrics and logs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Oversize => "oversize",
+            Self::NotAPrompt => "not_a_prompt",
+            Self::UnknownEncoding => "unknown_encoding",
+            Self::BadEncoding => "bad_encoding",
+            Self::Bomb => "bomb",
+            Self::Fault(fault) => fault.as_str(),
+            Self::ServerState => "server_state",
+            Self::Signed => "signed",
+            Self::StateError => "state_error",
+            Self::StateSlow => "state_slow",
+            Self::Guard => "guard",
+            Self::Internal => "internal",
+        }
+    }
+
+    /// What the ledger answered in time; the reason why it did not else.
+    pub fn of_state<T>(answered: Result<Result<T, LedgerError>, Elapsed>) -> Result<T, Self> {
+        match answered {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => {
+                tracing::warn!(event = "state_error", error = error.label());
+                Err(Self::StateError)
+            }
+            Err(_) => {
+                tracing::warn!(event = "state_slow");
+                Err(Self::StateSlow)
+            }
+        }
+    }
+}
+
+impl From<Fault> for Passthrough {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl From<DecodeError> for Passthrough {
+    fn from(error: DecodeError) -> Self {
+        match error {
+            DecodeError::Unknown => Self::UnknownEncoding,
+            DecodeError::TooLarge | DecodeError::Ratio => Self::Bomb,
+            DecodeError::Truncated | DecodeError::Corrupt => Self::BadEncoding,
+        }
+    }
+}
