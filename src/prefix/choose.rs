@@ -98,7 +98,7 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
     if !is_predecessor(request, path, shared) {
         return None;
     }
-    let answer_at = answer_at(request, path);
+    let answer_at = answer_at(request, path, shared);
     let nodes = place::on_path(request, path, shared, answer_at, past);
     let head_equal = place::effective_digest(path, &nodes) == request.head.prompt
         || path.head.digest == request.head.digest && shared == path.items.len();
@@ -180,7 +180,7 @@ fn is_predecessor(request: &Request, path: &Path, shared: usize) -> bool {
     }
 }
 
-fn answer_at(request: &Request, path: &Path) -> Option<usize> {
+fn answer_at(request: &Request, path: &Path, shared: usize) -> Option<usize> {
     let wanted = path.answer?;
     let last = path.items.last()?;
     let places = request
@@ -193,13 +193,13 @@ fn answer_at(request: &Request, path: &Path) -> Option<usize> {
         let Some(answered) = index.checked_sub(1).map(|before| &request.history[before]) else {
             return false;
         };
-        let alike = || {
-            answered
-                .words
-                .as_ref()
-                .is_some_and(|words| words.alike(&path.last_words))
+        // A question like that one with a short answer like that one, under another prompt, is chance.
+        let same_talk = || shared > 0 || alike(request, path);
+        let rewritten = || {
+            let words = answered.words.as_ref();
+            words.is_some_and(|words| words.alike(&path.last_words)) && same_talk()
         };
-        answered.mark.canonical == last.canonical || wanted.strong || alike()
+        answered.mark.canonical == last.canonical || wanted.strong || rewritten()
     })
 }
 

@@ -568,3 +568,21 @@ fn equal_short_answers_are_no_evidence_of_a_strangers_conversation() {
         assert_eq!(ask(&mut core, &body, "Done.").out, body);
     }
 }
+
+#[test]
+fn a_question_alike_with_a_short_answer_is_no_evidence() {
+    let mut core = openai();
+    ask(
+        &mut core,
+        &chat(&[head("one")], &[user("Do part 17, please, carefully.")]),
+        "OK.",
+    );
+    let other = [user("Do part 2, please, carefully."), said("OK."), user("Go on.")];
+    for prompt in [
+        Vec::new(),
+        vec!["Write a poem on the weather of the day.".to_owned()],
+    ] {
+        let body = chat(&prompt, &other);
+        assert_eq!(ask(&mut core, &body, "Done.").out, body);
+    }
+}
