@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::decide::{Outcome, Plan};
 use super::digest::{Chain, Digest};
 use super::item::{FrozenHead, Request};
 use super::keys::{Keys, Scope, assistant_keys, chain_key};
 use super::past::{Node, Path, Sent, State};
+use super::plan::{Outcome, Plan};
 use crate::prompt::Sketch;
 
 /// A request as it leaves: `head` and `nodes` as they are in the bytes.

@@ -269,7 +269,7 @@ impl Checker {
                 .collect::<Vec<_>>()
         };
         let reason = match outcome {
-            Outcome::Rebaseline(inkfast::prefix::decide::Reason::Tools) => {
+            Outcome::Rebaseline(inkfast::prefix::plan::Reason::Tools) => {
                 tools(&parent.client) != tools(case.client)
             }
             Outcome::Adopted => gone,
