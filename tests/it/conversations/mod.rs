@@ -3,9 +3,11 @@
 //! The world knows what no proxy can know: which conversation a request belongs to, and what it continues. It tells
 //! the checker that, the client's bytes and what left; it knows nothing of how the core decides.
 
+mod acts;
 mod agent;
 mod body;
 mod json;
+mod people;
 mod script;
 
 use std::collections::BTreeMap;
@@ -16,11 +18,11 @@ use inkfast::wire::format::Format;
 
 use crate::harness::{Answer, Core, Turn};
 use crate::invariants::{Checker, Told, Violation};
-use agent::{Agent, Prompt};
+use agent::Agent;
 use body::{Draft, Message};
-use json::Style;
 
-pub use script::{Act, Edit, End, Opener, Said, Script, Step, scripts};
+use script::{Act, Edit, End, Said, Step};
+pub use script::{Script, scripts};
 
 /// How often each thing happened, by name.
 pub type Counts = BTreeMap<String, usize>;
@@ -148,142 +150,6 @@ impl<'s> World<'s> {
         done
     }
 
-    /// What an agent does to its own history before it asks.
-    fn act(&mut self, agent: &mut Agent, act: Act, step: &Step) {
-        match act {
-            Act::Regenerate if agent.is_answered() => {
-                agent.history.pop();
-                agent.follows = None;
-                return;
-            }
-            Act::EditEarlier | Act::BackTwo => {
-                let turns = agent.user_turns();
-                let back = if act == Act::BackTwo {
-                    turns.len().checked_sub(2)
-                } else {
-                    Some(step.pick % turns.len().max(1))
-                };
-                if let Some(at) = back.and_then(|back| turns.get(back)) {
-                    agent.history.truncate(*at);
-                    agent.follows = None;
-                    let n = self.next();
-                    agent
-                        .history
-                        .push(Message::User(format!("Instead, look at part {n}.")));
-                    return;
-                }
-            }
-            Act::Compact => {
-                let kept = agent.clone();
-                agent.complete();
-                if agent.history.len() > 2 {
-                    let n = self.next();
-                    let summary = format!("Summary {n} of what was said so far: the work goes on.");
-                    let tail = match (step.pick % 2, kept_pair(&agent.history)) {
-                        (0, Some(pair)) => pair,
-                        _ => Vec::new(),
-                    };
-                    agent.history = vec![match self.format {
-                        Format::OpenaiChat => Message::System(summary),
-                        Format::AnthropicMessages => Message::User(summary),
-                    }];
-                    agent.history.extend(tail);
-                    agent.follows = None;
-                } else {
-                    *agent = kept;
-                }
-            }
-            Act::Model => {
-                let other = self.models.iter().find(|model| **model != agent.model);
-                agent.model = (*other.unwrap_or(&self.models[0])).to_owned();
-            }
-            Act::Tools => {
-                agent.tools.push(format!("tool_{}", step.pick));
-                agent.follows = None;
-            }
-            Act::Tidy => {
-                let turns = agent.user_turns();
-                if let Some(Message::Reminded(_, said)) = turns.last().map(|at| agent.history[*at].clone()) {
-                    agent.history[turns[turns.len() - 1]] = Message::User(said);
-                    agent.follows = None;
-                    self.count("tidied");
-                }
-            }
-            Act::Prune => {
-                let results = agent.history.iter_mut().find_map(|message| match message {
-                    Message::Results(results, _) => results.first_mut(),
-                    _ => None,
-                });
-                if let Some(result) = results {
-                    result.1 = "[cleared]".to_owned();
-                    agent.follows = None;
-                    self.count("pruned");
-                }
-            }
-            _ => {}
-        }
-        if act == Act::OwnSystem && agent.calls().is_empty() && !agent.history.is_empty() {
-            let n = self.next();
-            let own = Message::System(format!("The harness notes: mode {n} is on."));
-            match self.format {
-                Format::OpenaiChat => agent.history.push(own),
-                // Behind the user's turn, where the provider takes it.
-                Format::AnthropicMessages => {
-                    self.turn(agent, step);
-                    return agent.history.push(own);
-                }
-            }
-        }
-        self.turn(agent, step);
-    }
-
-    /// The next turn of the user, or of the tools.
-    fn turn(&mut self, agent: &mut Agent, step: &Step) {
-        let n = self.next();
-        let calls = agent.calls();
-        if !calls.is_empty() {
-            self.count("tool results");
-            let results = calls
-                .into_iter()
-                .map(|id| (id.clone(), format!("contents of {id}")));
-            let said = (step.pick.is_multiple_of(5)).then(|| format!("And mind part {n}."));
-            return agent.history.push(Message::Results(results.collect(), said));
-        }
-        let last = agent.history.last();
-        let open = matches!(
-            last,
-            Some(Message::User(_) | Message::Reminded(..) | Message::Results(..))
-        );
-        if open
-            && (step.pick.is_multiple_of(2) || matches!(agent.history.last(), Some(Message::Results(..))))
-            && agent.last.is_some()
-        {
-            return self.count("asked again");
-        }
-        if open && agent.last.is_some() {
-            agent.follows = None;
-            self.count("interrupted");
-        }
-        agent
-            .history
-            .push(match (agent.history.is_empty(), step.pick % 6) {
-                (true, pick) if pick < 4 => self.opener(),
-                (_, 0) => Message::User("Go on.".to_owned()),
-                (_, 1) => Message::Reminded(
-                    format!("<system-reminder>note {n}</system-reminder>"),
-                    format!("Do part {n}."),
-                ),
-                _ => Message::User(format!("Do part {n}, please – carefully.")),
-            });
-    }
-
-    fn opener(&self) -> Message {
-        Message::User(match self.script.opener {
-            Opener::Greeting | Opener::FewShot => "Hello!".to_owned(),
-            Opener::Task => "Look at the project and fix the tests in src/lib.rs.".to_owned(),
-        })
-    }
-
     /// One request of `agent`, checked, sent and answered.
     fn request(&mut self, agent: &mut Agent, step: &Step) -> Result<(), Violation> {
         let n = self.next();
@@ -348,6 +214,9 @@ impl<'s> World<'s> {
                 agent.follows = Some(turn.seq);
             }
             self.checker.answered(turn.seq, &answer_text(&answer), seen);
+            if step.end == End::Died {
+                self.checker.died(turn.seq);
+            }
             agent.history.push(answer);
         } else {
             self.checker.failed(turn.seq, status);
@@ -430,109 +299,6 @@ impl<'s> World<'s> {
         Ok(())
     }
 
-    /// A new conversation beside that of `agent`.
-    fn another(&mut self, agent: &Agent, step: &Step) -> Agent {
-        let session = agent.session.clone();
-        let mut other = match step.act {
-            Act::NewUser => {
-                let person = self.conversations + 1;
-                self.agent(person, None)
-            }
-            Act::NewChat => {
-                let mut other = self.agent(agent.person, None);
-                other.prompt = agent.prompts.first().unwrap_or(&agent.prompt).clone();
-                other.style = agent.style;
-                other.tools = agent.tools.clone();
-                other
-            }
-            _ => self.agent(agent.person, session),
-        };
-        if step.act == Act::SubAgent {
-            other.style = agent.style;
-            other.model = agent.model.clone();
-            let n = self.next();
-            let mut whole = agent.clone();
-            whole.complete();
-            other.history = whole.history;
-            other.prompt.rules = vec![n; 2];
-            let words = "Search only and report plainly what was found where, in few words. ";
-            other.prompt.task = format!(" Number {n}. {}", words.repeat(8));
-            other.tools = vec!["search".to_owned()];
-        }
-        if step.act == Act::Title {
-            let n = self.next();
-            other.prompt = Prompt {
-                cleared: true,
-                ..Prompt::of("nobody", false)
-            };
-            if step.pick.is_multiple_of(2) {
-                other.prompt = Prompt {
-                    rules: Vec::new(),
-                    ..Prompt::of(&format!("the title desk {n}"), false)
-                };
-            }
-            other.tools = Vec::new();
-            let first = agent.history.first().cloned();
-            other.history = first
-                .into_iter()
-                .filter(|first| matches!(first, Message::User(_)))
-                .collect();
-            other
-                .history
-                .push(Message::User("Write a title of five words.".to_owned()));
-        }
-        other
-    }
-
-    fn agent(&mut self, person: usize, session: Option<String>) -> Agent {
-        let conversation = self.conversations;
-        self.conversations += 1;
-        let dice = |sides: u64, salt: u64| {
-            mix(self.script.seed ^ salt.wrapping_mul(31) ^ (conversation as u64) << 8) % sides
-        };
-        let style = Style {
-            space: dice(3, 1) as u8,
-            escapes: dice(3, 2) == 0,
-            order: dice(3, 3) as u8,
-            blocks: dice(3, 4) == 0,
-            head_blocks: dice(2, 5) == 0,
-            markers: dice(2, 6) == 0,
-            messages_first: dice(3, 7) == 0,
-        };
-        let own = (dice(2, 8) == 0).then(|| format!("session-{conversation}"));
-        let mut agent = Agent {
-            conversation,
-            person,
-            session: session.or(own),
-            prompt: Prompt::of(&format!("owner-{person}"), dice(2, 9) == 0),
-            prompts: Vec::new(),
-            role: if dice(3, 10) == 0 && self.format == Format::OpenaiChat {
-                "developer"
-            } else {
-                "system"
-            },
-            tools: vec!["read_file".to_owned(), "run".to_owned()],
-            history: Vec::new(),
-            model: self.models[0].to_owned(),
-            attribution: dice(3, 11) == 0 && self.format == Format::AnthropicMessages,
-            style,
-            last: None,
-            follows: None,
-        };
-        if matches!(self.script.opener, Opener::FewShot) {
-            for word in ["red", "blue"] {
-                agent.history.push(Message::User(format!("Colour of {word}?")));
-                let said = Message::Assistant {
-                    text: word.to_owned(),
-                    calls: Vec::new(),
-                    thinking: false,
-                };
-                agent.history.push(said);
-            }
-        }
-        agent
-    }
-
     fn next(&mut self) -> u32 {
         self.fresh += 1;
         self.fresh
@@ -543,26 +309,9 @@ impl<'s> World<'s> {
     }
 }
 
-/// The last question and its answer.
-fn kept_pair(history: &[Message]) -> Option<Vec<Message>> {
-    let [.., question, answer] = history else {
-        return None;
-    };
-    matches!(question, Message::User(_) | Message::Reminded(..))
-        .then(|| vec![question.clone(), answer.clone()])
-}
-
 fn answer_text(answer: &Message) -> String {
     match answer {
         Message::Assistant { text, calls, .. } => format!("{text}|{}", calls.join(",")),
         _ => String::new(),
     }
-}
-
-/// A well-mixed number out of any.
-fn mix(mut n: u64) -> u64 {
-    for (shift, factor) in [(30, 0xbf58_476d_1ce4_e5b9), (27, 0x94d0_49bb_1331_11eb)] {
-        n = (n ^ (n >> shift)).wrapping_mul(factor);
-    }
-    n ^ (n >> 31)
 }

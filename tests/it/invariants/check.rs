@@ -7,10 +7,11 @@ use bytes::Bytes;
 use inkfast::prefix::item::Hints;
 use inkfast::prefix::past::{Node, Seq, Slot};
 use inkfast::prefix::{Outcome, apply};
-use inkfast::prompt::{self, Entry, Rendering};
+use inkfast::prompt;
 use inkfast::wire::format::Format;
 
 use super::body::{Body, Element, Item, Kind, unmarked};
+use super::effective::{effective, normal};
 use super::tree::Tree;
 use crate::harness::{Core, Turn};
 
@@ -58,18 +59,18 @@ struct Sent {
 }
 
 /// One request under test.
-struct Case<'a> {
-    told: &'a Told,
-    turn: &'a Turn,
-    client: &'a Body,
-    out: &'a Body,
-    elements: &'a [Element],
-    nodes: &'a [&'a Node],
+pub struct Case<'a> {
+    pub told: &'a Told,
+    pub turn: &'a Turn,
+    pub client: &'a Body,
+    pub out: &'a Body,
+    pub elements: &'a [Element],
+    pub nodes: &'a [&'a Node],
 }
 
-type Check = Result<(), Violation>;
+pub type Check = Result<(), Violation>;
 
-fn broken<T>(invariant: u8, what: impl Into<String>) -> Result<T, Violation> {
+pub fn broken<T>(invariant: u8, what: impl Into<String>) -> Result<T, Violation> {
     Err(Violation {
         invariant,
         what: what.into(),
@@ -172,6 +173,13 @@ impl Checker {
         sent.status = Some(200);
         let nodes = seen.then(|| node_names(&sent.elements));
         self.answers.entry(answer.to_owned()).or_default().push(nodes);
+    }
+
+    /// The proxy died over it.
+    pub fn died(&mut self, seq: Seq) {
+        if let Some(sent) = self.sent.get_mut(&seq) {
+            sent.status = None;
+        }
     }
 
     pub fn failed(&mut self, seq: Seq, status: u16) {
@@ -316,7 +324,8 @@ impl Checker {
         let before = &self.sent[seq];
         let rebased =
             case.turn.plan.outcome != Outcome::Kept && !case.turn.plan.keeps_prefix() || before.folded;
-        let refused = matches!(before.status, Some(400..=428));
+        // What nobody knows the end of is decided anew: something else may be known by now.
+        let refused = matches!(before.status, None | Some(400..=428)) && case.told.again.is_some();
         if before.out != case.turn.out && !refused && !rebased {
             return broken(
                 5,
@@ -449,76 +458,6 @@ impl Checker {
     }
 }
 
-/// 3: baseline and nodes give the head that the client sent.
-fn effective(case: &Case<'_>) -> Check {
-    let head = prompt::joined(&normal(&case.client.head_texts()));
-    let entries: Vec<Entry> = case
-        .nodes
-        .iter()
-        .flat_map(|node| node.entries.iter().cloned())
-        .collect();
-    let derived = prompt::joined(&normal(&prompt::derive(&case.out.head_texts(), &entries)));
-    if case.turn.plan.outcome == Outcome::Deferred {
-        return if derived == head || waits(case) {
-            Ok(())
-        } else {
-            broken(3, "deferred outside of a tool loop")
-        };
-    }
-    if derived != head {
-        return broken(3, format!("in force: {derived}\nwanted: {head}"));
-    }
-    let Some(last) = case.nodes.last().filter(|node| node.rendering == Rendering::Full) else {
-        return Ok(());
-    };
-    let said = node_text(last);
-    let told = said.split_once("\n\n").map_or("", |(_, prompt)| prompt);
-    let wanted = prompt::joined(&case.client.head_texts());
-    let wanted = prompt::joined(&normal(&[wanted]));
-    if prompt::joined(&normal(&[told.to_owned()])) != wanted {
-        return broken(3, format!("the last node tells {told:?}, not {wanted:?}"));
-    }
-    Ok(())
-}
-
-/// A change may wait only in a tool loop, or where thinking is bound to what stands.
-fn waits(case: &Case<'_>) -> bool {
-    let turn = case
-        .client
-        .items
-        .iter()
-        .rev()
-        .take_while(|item| item.role != "assistant");
-    let in_loop = turn.clone().any(|item| item.kind == Kind::Result);
-    let open = case
-        .client
-        .items
-        .last()
-        .is_some_and(|item| item.role == "assistant");
-    in_loop || open || case.client.items.iter().any(|item| item.kind == Kind::Thinking)
-}
-
-/// What a node says, its wrapping taken off.
-fn node_text(node: &Node) -> String {
-    let bytes = std::str::from_utf8(&node.bytes).unwrap();
-    let text = match node.slot {
-        Slot::Lead | Slot::Trail => serde_json::from_str::<String>(&format!("\"{bytes}\"")).unwrap(),
-        _ => {
-            let tree = Tree::parse(bytes);
-            let text = tree.get("text").or(tree.get("content")).and_then(Tree::str);
-            text.unwrap().to_owned()
-        }
-    };
-    let text = text.trim();
-    for tag in ["system-reminder", "system-update"] {
-        let inner = text.strip_prefix(&format!("<{tag}>\n"));
-        if let Some(inner) = inner.and_then(|inner| inner.strip_suffix(&format!("\n</{tag}>"))) {
-            return inner.replace("&lt;", "<").replace("&amp;", "&");
-        }
-    }
-    text.to_owned()
-}
-
 /// 4: every item of the client's, once, in order.
 fn lost(case: &Case<'_>) -> Check {
     let items: Vec<&Item> = case
@@ -549,24 +488,6 @@ fn lost(case: &Case<'_>) -> Check {
 
 fn raw_head(body: &Body) -> Vec<&str> {
     body.head.iter().map(|block| block.raw.as_str()).collect()
-}
-
-/// Without what is no change: white space at line ends, blank blocks.
-fn normal(blocks: &[String]) -> Vec<String> {
-    let lines = |block: &String| {
-        block
-            .lines()
-            .map(str::trim_end)
-            .collect::<Vec<_>>()
-            .join("\n")
-            .trim_end()
-            .to_owned()
-    };
-    blocks
-        .iter()
-        .map(lines)
-        .filter(|block| !block.is_empty())
-        .collect()
 }
 
 /// The next item of the client's is the answer that the parent got.

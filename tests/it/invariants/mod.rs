@@ -2,6 +2,7 @@
 
 mod body;
 mod check;
+mod effective;
 mod tree;
 
 use inkfast::prefix::policy::Mutant;

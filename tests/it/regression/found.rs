@@ -1,0 +1,145 @@
+//! Bugs that random conversations found.
+
+use super::*;
+
+#[test]
+fn twin_in_flight_goes_out_alike() {
+    let mut core = openai();
+    ask(&mut core, &chat(&[head("one")], &history(1)), "a1");
+    let body = chat(&[head("two")], &history(3));
+    let first = core.send(&body, Hints::default());
+    let second = core.send(&body, Hints::default());
+    assert_eq!(first.lowered.nodes.len(), 1);
+    assert_eq!(first.out, second.out);
+}
+
+#[test]
+fn held_item_keeps_no_marker() {
+    let mut core = Core::new(Format::OpenaiChat, "localhost");
+    let marked = |text: &str| format!(r#"{{"role":"user","content":[{}]}}"#, block(text, true));
+    ask(&mut core, &chat(&[head("one")], &[user("q0")]), "a1");
+    let second = ask(
+        &mut core,
+        &chat(&[head("two")], &[user("q0"), said("a1"), marked("q2")]),
+        "a3",
+    );
+    let talk = [user("q0"), said("a1"), user("q2"), said("a3"), marked("q4")];
+    let third = ask(&mut core, &chat(&[head("two")], &talk), "a5");
+    let bare = messages(&second.out)[3].replace(r#","cache_control":{"type":"ephemeral"}"#, "");
+    assert_eq!(messages(&third.out)[3], bare);
+}
+
+#[test]
+fn answer_of_one_twin_is_not_put_behind_the_others_node() {
+    let mut core = openai();
+    ask(&mut core, &chat(&[head("one")], &history(1)), "a1");
+    let bodies = ["two", "three"].map(|word| chat(&[head(word)], &history(3)));
+    let turns = bodies.each_ref().map(|body| core.send(body, Hints::default()));
+    core.end(turns[0].seq, &answer("of two"));
+    core.end(turns[1].seq, &answer("of three"));
+    let talk = [history(3), vec![said("of three"), user("on")]].concat();
+    let next = ask(&mut core, &chat(&[head("two")], &talk), "a5");
+    assert_extends(&turns[1], &next);
+    assert_eq!(next.lowered.nodes.len(), 2);
+}
+
+#[test]
+fn regenerated_answer_leaves_the_old_one_behind() {
+    let mut core = openai();
+    let body = chat(&[head("one")], &history(1));
+    ask(&mut core, &body, "old");
+    ask(&mut core, &body, "a1");
+    let edited = ask(&mut core, &chat(&[head("two")], &history(3)), "a3");
+    let back = ask(&mut core, &chat(&[head("one")], &history(5)), "a5");
+    assert_extends(&edited, &back);
+    assert_eq!(back.lowered.nodes.len(), 2);
+}
+
+#[test]
+fn no_node_in_front_of_a_sent_message() {
+    let mut core = Core::new(Format::AnthropicMessages, "gateway.example");
+    ask(&mut core, &claude(&quoted(&head("one")), &history(1)), "a1");
+    let talk = [history(3), vec![message("system", "Plan mode is on.")]].concat();
+    ask(&mut core, &claude(&quoted(&head("one")), &talk), "a3");
+    let again = ask(&mut core, &claude(&quoted(&head("two")), &talk), "b3");
+    assert_eq!(again.plan.outcome, Outcome::PassedThrough);
+    assert!(again.lowered.nodes.is_empty());
+}
+
+#[test]
+fn white_space_is_no_other_head() {
+    let mut core = openai();
+    ask(&mut core, &chat(&[head("one")], &history(1)), "a1");
+    let bodies = ["two", "three"].map(|word| chat(&[head(word)], &history(3)));
+    let turns = bodies.each_ref().map(|body| core.send(body, Hints::default()));
+    turns.iter().for_each(|turn| core.end(turn.seq, &answer("")));
+    // Which of the twins was answered so is unknown; the head tells, with a blank at its end too.
+    let next = ask(
+        &mut core,
+        &chat(&[format!("{}  ", head("two"))], &history(5)),
+        "a5",
+    );
+    assert_extends(&turns[0], &next);
+    assert_eq!(next.lowered.nodes.len(), 1);
+}
+
+#[test]
+fn equal_answers_do_not_lead_back() {
+    let mut core = openai();
+    ask(&mut core, &chat(&[head("one")], &history(1)), "a1");
+    let bodies = ["two", "three"].map(|word| chat(&[head(word)], &history(3)));
+    let turns = bodies.each_ref().map(|body| core.send(body, Hints::default()));
+    turns.iter().for_each(|turn| core.end(turn.seq, &answer("a3")));
+    let on = ask(&mut core, &chat(&[head("three")], &history(5)), "a5");
+    let back = ask(&mut core, &chat(&[head("two")], &history(7)), "a7");
+    assert_extends(&on, &back);
+}
+
+#[test]
+fn equal_greetings_do_not_lead_to_a_stranger_on_a_branch() {
+    let mut core = openai();
+    let own = |name: &str, word: &str| format!("{} You work for {name}.", head(word));
+    let opener = [user("Hello!"), said("OK."), user("Do it.")];
+    ask(&mut core, &chat(&[own("Ann", "one")], &opener[..1]), "OK.");
+    ask(&mut core, &chat(&[own("Ann", "one")], &opener), "Done.");
+    ask(&mut core, &chat(&[own("Bob", "one")], &opener[..1]), "OK.");
+    let branch = [user("Hello!"), said("OK."), user("Do that.")];
+    for word in ["one", "two"] {
+        let turn = ask(&mut core, &chat(&[own("Ann", word)], &branch), "Done.");
+        assert!(!String::from_utf8_lossy(&turn.out).contains("Bob"), "{word}");
+    }
+}
+
+#[test]
+fn equal_short_answers_are_no_evidence_of_a_strangers_conversation() {
+    let own = |name: &str, word: &str| format!("{} You work for {name}.", head(word));
+    for loopback in [true, false] {
+        let mut core = openai();
+        core.loopback = loopback;
+        let opener = [user("Hello!"), said("OK."), user("Do it.")];
+        ask(&mut core, &chat(&[own("Ann", "one")], &opener[..1]), "OK.");
+        ask(&mut core, &chat(&[own("Bob", "one")], &opener[..1]), "OK.");
+        ask(&mut core, &chat(&[own("Bob", "one")], &opener), "Done.");
+        let other = [user("Hello!"), said("OK."), user("Do that.")];
+        let body = chat(&[own("Ann", "two")], &other);
+        assert_eq!(ask(&mut core, &body, "Done.").out, body);
+    }
+}
+
+#[test]
+fn a_question_alike_with_a_short_answer_is_no_evidence() {
+    let mut core = openai();
+    ask(
+        &mut core,
+        &chat(&[head("one")], &[user("Do part 17, please, carefully.")]),
+        "OK.",
+    );
+    let other = [user("Do part 2, please, carefully."), said("OK."), user("Go on.")];
+    for prompt in [
+        Vec::new(),
+        vec!["Write a poem on the weather of the day.".to_owned()],
+    ] {
+        let body = chat(&prompt, &other);
+        assert_eq!(ask(&mut core, &body, "Done.").out, body);
+    }
+}
