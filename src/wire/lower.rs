@@ -53,6 +53,8 @@ pub fn lower(request: &Request, plan: &Plan, text: TextMode) -> Result<Lowered, 
         nodes.push(Arc::new(render(new, &head, text, plan)));
     }
     let inserted = nodes::insert(request, &nodes, &mut edits);
+    let moved = (0..nodes.len()).filter(|index| nodes::is_moved(request, &nodes[*index]));
+    fresh.extend(moved.collect::<Vec<_>>());
     for index in fresh {
         nodes[index] = with_holder(request, &nodes[index], &inserted);
     }

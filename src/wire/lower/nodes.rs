@@ -69,6 +69,13 @@ pub fn holder(node: &Node) -> Option<usize> {
     }
 }
 
+/// The node stands in another item than the one that it was made for: the conversation branched right in front.
+pub fn is_moved(request: &Request, node: &Node) -> bool {
+    let item = holder(node).and_then(|index| request.history.get(index));
+    let made_for = node.holder.as_ref().map(|held| held.client.canonical);
+    made_for.is_some_and(|made_for| item.is_some_and(|item| item.mark.canonical != made_for))
+}
+
 fn with<'n>(inside: &mut BTreeMap<u32, Inside<'n>>, message: Option<u32>, add: impl FnOnce(&mut Inside<'n>)) {
     if let Some(message) = message {
         add(inside.entry(message).or_default());

@@ -143,3 +143,22 @@ fn a_question_alike_with_a_short_answer_is_no_evidence() {
         assert_eq!(ask(&mut core, &body, "Done.").out, body);
     }
 }
+
+#[test]
+fn a_node_that_moved_to_a_branchs_item_keeps_its_form_there() {
+    let mut core = Core::new(Format::OpenaiChat, "localhost");
+    let marked = |text: &str| format!(r#"{{"role":"user","content":[{}]}}"#, block(text, true));
+    ask(&mut core, &chat(&[head("one")], &history(1)), "a1");
+    ask(
+        &mut core,
+        &chat(&[head("two")], &[history(2), vec![marked("q2")]].concat()),
+        "a3",
+    );
+    let branch = chat(&[head("two")], &[history(2), vec![marked("instead")]].concat());
+    let branch = ask(&mut core, &branch, "b3");
+    assert_eq!(branch.lowered.nodes.len(), 1);
+    let talk = [history(2), vec![user("instead"), said("b3"), user("on")]].concat();
+    let next = ask(&mut core, &chat(&[head("two")], &talk), "b5");
+    let bare = messages(&branch.out)[3].replace(r#","cache_control":{"type":"ephemeral"}"#, "");
+    assert_eq!(messages(&next.out)[3], bare);
+}
