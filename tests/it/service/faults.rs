@@ -17,7 +17,7 @@ const FAULTS: [Fault; 4] = [Fault::Fail, Fault::Stall(STALL), Fault::Die, Fault:
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_ledger_that_fails_at_any_write_costs_no_answer() {
     let reference = Provider::start(sim::Config::default()).unwrap();
-    let cases = stream::iter((0..CONVERSATIONS).map(|seed| faulty(seed, &reference)));
+    let cases = stream::iter((std::env::var("FROM").ok().and_then(|n| n.parse::<u64>().ok()).unwrap_or(0)..std::env::var("TO").ok().and_then(|n| n.parse::<u64>().ok()).unwrap_or(CONVERSATIONS)).map(|seed| faulty(seed, &reference)));
     let ran: Vec<_> = cases.buffer_unordered(8).collect().await;
     let hit: BTreeSet<u64> = ran.iter().filter_map(|(case, _)| Some(case.fault?.0)).collect();
     assert!((1..=15).all(|write| hit.contains(&write)), "{hit:?}");
@@ -70,4 +70,17 @@ fn wrong(case: &Case, exchanges: &[Exchange]) -> Vec<String> {
         })
     });
     each.collect()
+}
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn debug_one() {
+    let reference = Provider::start(sim::Config::default()).unwrap();
+    let seed: u64 = std::env::var("SEED").unwrap().parse().unwrap();
+    let case = Case { kind: KINDS[(seed / 4 % 4) as usize], seed, on_disk: false, fault: None, mutant: None };
+    let (ex, _) = case.run(&reference).await;
+    for (i, e) in ex.iter().enumerate() {
+        let out = super::check::parts(e.kind, &e.out);
+        println!("== {} {:?} mode {} note {:?} status {} own {} same {} deferred {} scripted {} recorded {}\n nodes {:?}\n head {:?}", i+1, e.moved, e.mode, e.note, e.status, e.own_status, e.out==e.own, e.deferred, e.scripted, e.recorded, out.nodes.iter().map(|(p,t)| (*p, t.find("Mode: m").map(|i| t[i..i+9].to_owned()), t.find("Note: n").map(|i| t[i..i+9].to_owned()))).collect::<Vec<_>>(), out.head.iter().map(|t| t.find("Mode: m").map(|i| t[i..i+9].to_owned())).collect::<Vec<_>>());
+        for m in &out.items { println!("    {}", m.to_string().chars().take(230).collect::<String>()); }
+        println!("  violations {:?}", violations(&ex[..=i]));
+    }
 }
