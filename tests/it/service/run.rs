@@ -19,7 +19,7 @@ use crate::support::{body_of, partial_with, request, status_of};
 
 /// Longer than a request waits for its state.
 pub const STALL: Duration = Duration::from_millis(150);
-const KEYS: &str = "state_timeout = \"60ms\"";
+const KEYS: &str = "state_timeout = \"30ms\"";
 
 /// What is run.
 #[derive(Clone, Copy, Debug)]
