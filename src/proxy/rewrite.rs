@@ -119,7 +119,7 @@ pub async fn read(
     let (past, learned, doubt) = match look_up(proxy, scope, &keys, &route_key).await {
         Ok((past, learned)) => (past, learned, None),
         Err(reason) => (
-            went_out_last(proxy, &keys).ok_or(reason)?,
+            went_out_last(proxy, &keys),
             Vec::new(),
             Some(reason),
         ),
@@ -131,7 +131,11 @@ pub async fn read(
         .map(|note| note.row)
         .collect();
     let mut route = proxy.route(host, format, model, &incapable);
-    if doubt.is_some() {
+    if let Some(reason) = doubt {
+        // Thinking will be bound to the form in which this one goes out.
+        if past.paths.is_empty() && !route.policy.binds_thinking {
+            return Err(reason);
+        }
         route.policy.rows.clear();
     }
     let signed = headers::is_signed(headers);
@@ -201,12 +205,12 @@ async fn look_up(
     Passthrough::of_state(timeout(proxy.config.state_timeout, both).await)
 }
 
-/// The past of a conversation without the ledger; none where its next request can go as it came.
-fn went_out_last(proxy: &Proxy, keys: &Keys) -> Option<Past> {
-    proxy.recent.find(keys).map(|path| Past {
+/// What is known of a past without the ledger.
+fn went_out_last(proxy: &Proxy, keys: &Keys) -> Past {
+    Past {
         exact: None,
-        paths: vec![path],
-    })
+        paths: proxy.recent.find(keys).into_iter().collect(),
+    }
 }
 
 /// Runs the pure core, for a large body where it holds no other request up.

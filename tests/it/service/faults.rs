@@ -75,12 +75,12 @@ fn wrong(case: &Case, exchanges: &[Exchange]) -> Vec<String> {
 async fn debug_one() {
     let reference = Provider::start(sim::Config::default()).unwrap();
     let seed: u64 = std::env::var("SEED").unwrap().parse().unwrap();
-    let case = Case { kind: KINDS[(seed / 4 % 4) as usize], seed, on_disk: false, fault: None, mutant: None };
+    let case = Case { kind: KINDS[(seed / 4 % 4) as usize], seed, on_disk: std::env::var("DISK").is_ok(), fault: Some((std::env::var("N").unwrap().parse().unwrap(), FAULTS[(seed%4) as usize])), mutant: None };
     let (ex, _) = case.run(&reference).await;
     for (i, e) in ex.iter().enumerate() {
         let out = super::check::parts(e.kind, &e.out);
         println!("== {} {:?} mode {} note {:?} status {} own {} same {} deferred {} scripted {} recorded {}\n nodes {:?}\n head {:?}", i+1, e.moved, e.mode, e.note, e.status, e.own_status, e.out==e.own, e.deferred, e.scripted, e.recorded, out.nodes.iter().map(|(p,t)| (*p, t.find("Mode: m").map(|i| t[i..i+9].to_owned()), t.find("Note: n").map(|i| t[i..i+9].to_owned()))).collect::<Vec<_>>(), out.head.iter().map(|t| t.find("Mode: m").map(|i| t[i..i+9].to_owned())).collect::<Vec<_>>());
-        for m in &out.items { println!("    {}", m.to_string().chars().take(230).collect::<String>()); }
+        for m in &out.items { println!("    {}", m.to_string().chars().take(130).collect::<String>()); } println!("restarted {}", e.restarted);
         println!("  violations {:?}", violations(&ex[..=i]));
     }
 }
