@@ -10,7 +10,7 @@ demo: ## a scripted agent, straight and through Inkfast, side by side (no networ
 test: ## every check and test; the last line is "N passed, N failed"
 	@tests/run
 
-bench: ## the pure core, in bytes per second
+bench: ## what the pure core costs, against a hash of the body, and the memory of many conversations
 	cargo bench --locked
 
 fmt: ## format the sources

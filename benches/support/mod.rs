@@ -95,7 +95,7 @@ impl Conversation {
                 r#"{{"role":"assistant","content":[{{"type":"text","text":{text}}},{{"type":"tool_use","id":"{call}","name":"tool_3","input":{{"path":"src/lib.rs","content":{text}}}}}]}}"#
             ),
             (Format::AnthropicMessages, 2) => format!(
-                r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{call}","content":{text}{marker}}}]}}"#
+                r#"{{"role":"user","content":[{{"tool_use_id":"{call}","type":"tool_result","content":{text}{marker}}}]}}"#
             ),
             (Format::AnthropicMessages, _) => {
                 format!(r#"{{"role":"assistant","content":[{{"type":"text","text":{text}}}]}}"#)

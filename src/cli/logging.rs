@@ -6,7 +6,12 @@ use crate::config::{Log, LogFormat, LogLevel};
 
 /// Starts logging for the rest of the process. Libraries only warn, since their finer levels would show
 /// headers.
+///
+/// A panic's message may quote what it stumbled over, so only its place is told.
 pub fn start(log: &Log) {
+    std::panic::set_hook(Box::new(|panic| {
+        tracing::error!(event = "panic", at = panic.location().map(ToString::to_string));
+    }));
     let level = match log.level {
         LogLevel::Error => "error",
         LogLevel::Warn => "warn",

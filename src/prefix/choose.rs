@@ -33,8 +33,8 @@ struct Candidate {
     answer_at: Option<usize>,
     head_equal: bool,
     answered_next: bool,
-    /// There is evidence of a shared past.
-    proven: bool,
+    /// What shows that it is this conversation.
+    evidence: Evidence,
 }
 
 /// Why a path counts as the same conversation.
@@ -127,7 +127,7 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
         answer_at,
         head_equal,
         answered_next,
-        proven: evidence != Evidence::None,
+        evidence,
     })
 }
 
@@ -136,8 +136,7 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
 fn is_carried(twin: &Candidate, all: &[Candidate], request: &Request) -> bool {
     let end = twin.path.items.len();
     let answered = request.history.get(end).is_some_and(|item| {
-        item.mark.role == Role::Assistant
-            && (twin.path.answer.is_none() || item.answer == twin.path.answer)
+        item.mark.role == Role::Assistant && (twin.path.answer.is_none() || item.answer == twin.path.answer)
     });
     let nodes = |path: &Path| path.nodes.iter().map(|node| node.digest).collect::<Vec<_>>();
     let extends = |other: &Candidate| {
@@ -219,12 +218,10 @@ fn evidence(
     answer_at: Option<usize>,
     policy: &Policy,
 ) -> Evidence {
-    if let Some(mark) = gained_assistant(request, path) {
-        return if is_strong(mark) {
-            Evidence::Strong
-        } else {
-            Evidence::Weak
-        };
+    match gained_assistant(request, path) {
+        Some(mark) if is_strong(mark) => return Evidence::Strong,
+        Some(_) if policy.loopback => return Evidence::Weak,
+        _ => {}
     }
     if answer_at.is_some() {
         let strong = path.answer.is_some_and(|answer| answer.strong);
@@ -308,13 +305,14 @@ fn best<'c>(candidates: &'c mut [Candidate], request: &Request) -> Option<&'c Ca
     let order = |candidate: &Candidate| {
         let end = candidate.path.items.len();
         let ends = candidate.shared == end || candidate.answer_at == Some(end);
-        let one_turn = !passed && ends && turns(request, candidate.shared, deepest) <= 1;
+        let one_turn =
+            !passed && ends && candidate.head_equal && turns(request, candidate.shared, deepest) <= 1;
         let near = candidate.shared == deepest || one_turn;
         // A path that goes on otherwise, without proof that it is this conversation: its head may be so by chance, and
         // says less than the answer that comes next.
         (
             near,
-            candidate.head_equal && (ends || candidate.proven),
+            candidate.head_equal && (ends || candidate.evidence != Evidence::None),
             candidate.answered_next,
             candidate.head_equal,
             candidate.shared,
@@ -322,10 +320,26 @@ fn best<'c>(candidates: &'c mut [Candidate], request: &Request) -> Option<&'c Ca
     };
     candidates.sort_by_key(|candidate| std::cmp::Reverse((order(candidate), candidate.path.seq)));
     let first = candidates.first()?;
-    let rival = candidates
-        .iter()
-        .any(|other| order(other) == order(first) && other.path.lineage != first.path.lineage);
-    if rival { None } else { Some(first) }
+    let rival = |other: &Candidate| {
+        other.path.lineage != first.path.lineage
+            && (order(other) == order(first) || is_as_likely(request, first, other))
+    };
+    if candidates.iter().any(rival) {
+        None
+    } else {
+        Some(first)
+    }
+}
+
+/// Short answers are given to many: where they are all that speaks for a path under another head, one of another
+/// conversation that reaches as far is as likely.
+fn is_as_likely(request: &Request, first: &Candidate, other: &Candidate) -> bool {
+    let reach = |candidate: &Candidate| candidate.shared + usize::from(candidate.answered_next);
+    let (near, far) = (reach(first).min(reach(other)), reach(first).max(reach(other)));
+    !first.head_equal
+        && first.evidence == Evidence::Weak
+        && other.evidence != Evidence::None
+        && turns(request, near, far) == 0
 }
 
 /// Assistant turns that begin among `from..to` of the request's items.

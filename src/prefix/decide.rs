@@ -210,7 +210,7 @@ impl Head<'_> {
         };
         let group = prompt::group_for(&effective, &wanted);
         let changed = !plan.nodes.is_empty() || group.is_some();
-        if let Some(reason) = self.fold(&effective, &wanted, plan).filter(|_| changed) {
+        if changed && let Some(reason) = self.fold(&effective, &wanted, plan) {
             return self.thaw(plan, Outcome::Rebaseline(reason));
         }
         match group {

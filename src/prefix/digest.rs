@@ -26,23 +26,33 @@ pub struct Canonical(pub Digest);
 pub struct Chain(pub Digest);
 
 /// A running hash over length-prefixed parts.
-pub struct Hasher(blake3::Hasher);
+///
+/// Parts are gathered first: BLAKE3 hashes the chunks of one buffer side by side, but those of parts that come bit by
+/// bit one after another. What is large fills the hash's lanes anyway and is not copied.
+pub struct Hasher {
+    gathered: Vec<u8>,
+    running: Option<Box<blake3::Hasher>>,
+}
+
+/// The most bytes that are gathered.
+const GATHERED: usize = 16 << 10;
 
 impl Hasher {
     /// Starts a hash in `domain`: equal parts in two domains never have equal digests.
     pub fn new(domain: &str) -> Self {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(&(domain.len() as u64).to_le_bytes());
-        hasher.update(domain.as_bytes());
-        Self(hasher)
+        Self::over(None, domain)
     }
 
     /// Starts a keyed hash, for values that a reader of the ledger must not be able to guess.
     pub fn keyed(key: &[u8; 32], domain: &str) -> Self {
-        let mut hasher = blake3::Hasher::new_keyed(key);
-        hasher.update(&(domain.len() as u64).to_le_bytes());
-        hasher.update(domain.as_bytes());
-        Self(hasher)
+        Self::over(Some(Box::new(blake3::Hasher::new_keyed(key))), domain)
+    }
+
+    fn over(running: Option<Box<blake3::Hasher>>, domain: &str) -> Self {
+        let gathered = Vec::with_capacity(128);
+        let mut hasher = Self { gathered, running };
+        hasher.part(domain.as_bytes());
+        hasher
     }
 
     /// Adds one part; its length is hashed with it, so `ab` + `c` is not `a` + `bc`.
@@ -53,18 +63,27 @@ impl Hasher {
     /// Adds one part that lies in several pieces; equal to the part of their concatenation.
     pub fn pieces(&mut self, pieces: &[&[u8]]) -> &mut Self {
         let length: usize = pieces.iter().map(|piece| piece.len()).sum();
-        self.0.update(&(length as u64).to_le_bytes());
-        for piece in pieces {
-            self.0.update(piece);
-        }
+        self.gathered.reserve(length.min(GATHERED) + 8);
+        self.update(&(length as u64).to_le_bytes());
+        pieces.iter().for_each(|piece| self.update(piece));
         self
     }
 
     /// The first 128 bits.
     pub fn finish(&self) -> Digest {
-        let mut out = [0; 16];
-        self.0.finalize_xof().fill(&mut out);
-        Digest(out)
+        match &self.running {
+            None => cut(blake3::hash(&self.gathered)),
+            Some(running) => cut(running.clone().update(&self.gathered).finalize()),
+        }
+    }
+
+    fn update(&mut self, bytes: &[u8]) {
+        if self.gathered.len() + bytes.len() <= GATHERED {
+            return self.gathered.extend_from_slice(bytes);
+        }
+        let running = self.running.get_or_insert_with(Box::default);
+        running.update(&self.gathered).update(bytes);
+        self.gathered.clear();
     }
 }
 
@@ -79,11 +98,28 @@ impl Digest {
         Hasher::keyed(key, domain).part(bytes).finish()
     }
 
+    /// Digest of at most three digests in a domain of at most 16 bytes: all fits into one block of the hash, so that
+    /// the many keys of a request cost little. How many there are is fixed by the domain.
+    pub fn of_few<const N: usize>(domain: &'static str, digests: [Self; N]) -> Self {
+        const { assert!(N <= 3, "one block holds the domain and three digests") };
+        debug_assert!(domain.len() <= 16);
+        let mut block = [[0; 16]; 4];
+        block[0]
+            .iter_mut()
+            .zip(domain.bytes())
+            .for_each(|(to, from)| *to = from);
+        block[1..]
+            .iter_mut()
+            .zip(digests)
+            .for_each(|(to, from)| *to = from.0);
+        cut(blake3::hash(block.as_flattened()))
+    }
+
     /// Digest of a list of digests, in order.
     pub fn of_all<'a>(domain: &str, digests: impl IntoIterator<Item = &'a Digest>) -> Self {
         let mut hasher = Hasher::new(domain);
         for digest in digests {
-            hasher.0.update(&digest.0);
+            hasher.update(&digest.0);
         }
         hasher.finish()
     }
@@ -95,12 +131,15 @@ impl Chain {
 
     /// This chain with one more item.
     pub fn then(self, item: Canonical) -> Self {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(b"chain");
-        hasher.update(&self.0.0);
-        hasher.update(&item.0.0);
-        Self(Hasher(hasher).finish())
+        Self(Digest::of_few("inkfast chain v1", [self.0, item.0]))
     }
+}
+
+/// The first 128 bits of a hash.
+fn cut(hash: blake3::Hash) -> Digest {
+    let mut first = [0; 16];
+    first.copy_from_slice(&hash.as_bytes()[..16]);
+    Digest(first)
 }
 
 /// The id that people see for an item: UUIDv5 over its kind and canonical digest, within `namespace`.

@@ -211,6 +211,8 @@ pub struct Layout {
     pub messages: Vec<Message>,
     /// The array that holds the tools, brackets included.
     pub tools_array: Option<Range<usize>>,
+    /// Longest lifetime among the cache markers of the tools, in seconds.
+    pub tools_ttl: Option<u32>,
 }
 
 /// A top-level member.
@@ -235,6 +237,8 @@ pub struct Message {
     pub role: Role,
     /// Its history items (empty for head messages).
     pub items: Range<usize>,
+    /// Longest lifetime among its cache markers, in seconds.
+    pub marker_ttl: Option<u32>,
 }
 
 /// The content of a message.

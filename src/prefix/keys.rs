@@ -34,6 +34,12 @@ impl Scope {
         hasher.part(tenant.as_ref().map_or(&[][..], |digest| &digest.0));
         Self(hasher.finish())
     }
+
+    /// What `digest` is known by in this scope: the sum of the two, so that the hundreds of keys of a request cost
+    /// nothing. Digests of chains, assistant items and answers are of domains of their own, and so stay apart.
+    fn key(self, digest: Digest) -> Digest {
+        Digest((u128::from_le_bytes(self.0.0) ^ u128::from_le_bytes(digest.0)).to_le_bytes())
+    }
 }
 
 /// Names everything that could be known of `request`.
@@ -77,12 +83,12 @@ pub fn request_key(scope: Scope, request: &Request) -> Digest {
 
 /// The key of a history up to one item.
 pub fn chain_key(scope: Scope, chain: Chain) -> Digest {
-    key(scope, "chain", &chain.0)
+    scope.key(chain.0)
 }
 
 /// The key of an answer.
 pub fn answer_key(scope: Scope, answer: AnswerMark) -> Digest {
-    key(scope, "answer", &answer.digest)
+    scope.key(answer.digest)
 }
 
 /// The keys of the assistant items among `marks`, each with its index and its place among the assistant items.
@@ -95,17 +101,10 @@ pub fn assistant_keys<'a>(
         .filter(|(_, mark)| mark.role == Role::Assistant)
         .enumerate()
         .map(move |(ordinal, (index, mark))| {
-            let mut hasher = Hasher::new("inkfast assistant v1");
-            hasher
-                .part(&scope.0.0)
-                .part(&(ordinal as u64).to_le_bytes())
-                .part(&mark.canonical.0.0);
-            (index, hasher.finish())
+            let ordinal = Digest((ordinal as u128).to_le_bytes());
+            (
+                index,
+                scope.key(Digest::of_few("assistant v1", [ordinal, mark.canonical.0])),
+            )
         })
-}
-
-fn key(scope: Scope, domain: &str, digest: &Digest) -> Digest {
-    let mut hasher = Hasher::new(domain);
-    hasher.part(&scope.0.0).part(&digest.0);
-    hasher.finish()
 }

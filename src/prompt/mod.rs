@@ -22,7 +22,9 @@ mod update;
 mod volatile;
 
 pub use alike::{Sketch, alike, likeness};
-pub use derive::{Entry, Group, GroupKind, Mode, Sameness, derive, group_for, joined, normal_blocks, same_prompt};
+pub use derive::{
+    Entry, Group, GroupKind, Mode, Sameness, derive, group_for, joined, normal_blocks, same_prompt,
+};
 pub use secret::removes_secret;
 pub use sentinel::{looks_like_sentinel, wrap};
 pub use span::{Span, changed_span, first_change};

@@ -98,11 +98,16 @@ fn size(request: &Request) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{body::Context, format::Format, parse};
+    use crate::wire::{body::Context, format::Format};
 
     fn request(text: &str) -> Arc<Request> {
         let body = format!(r#"{{"messages":[{{"role":"user","content":"{text}"}}]}}"#);
-        Arc::new(parse(Format::OpenaiChat, &Bytes::from(body), &Context::default(), None).unwrap())
+        Arc::new(
+            Format::OpenaiChat
+                .wire()
+                .parse(&Bytes::from(body), &Context::default(), None)
+                .unwrap(),
+        )
     }
 
     fn digest(name: u8) -> Digest {

@@ -29,7 +29,7 @@ use crate::{
         step::Step,
         upstream::{BoxError, OutgoingBody},
     },
-    wire::lower::{Lowered, lower},
+    wire::lower::Lowered,
 };
 
 /// One body that is ready to be sent.
@@ -212,7 +212,11 @@ impl Prompt {
                 decide(request, key, &self.past, &policy, self.now_ms)
             }
         };
-        let lowered = lower(request, &plan, policy.text).map_err(|_| "overlap")?;
+        let lowered = self
+            .format
+            .wire()
+            .edits(request, &plan, policy.text)
+            .map_err(|_| "overlap")?;
         let rope = apply(&request.body, &lowered.edits);
         guard::check(&Departure {
             request,

@@ -35,10 +35,10 @@ use crate::{
         relay::{self, End, Relay},
         report,
         rewrite::{self, Passthrough, Prompt},
-        target::{self, Call, Format, Target},
+        target::{self, Format, Target},
         upstream::OutgoingBody,
     },
-    wire::answer::Reading,
+    wire::{Call, answer::Reading},
 };
 
 /// A response on its way to the client.

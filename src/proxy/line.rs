@@ -10,8 +10,8 @@ use hyper::StatusCode;
 
 use crate::{
     metrics::{Metrics, RequestDone},
-    proxy::target::{Call, Format, Target},
-    wire::usage::Usage,
+    proxy::target::{Format, Target},
+    wire::{Call, usage::Usage},
 };
 
 /// What became of the prompt of a request.

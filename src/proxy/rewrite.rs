@@ -18,14 +18,16 @@ use crate::{
         Proxy, bodies,
         encoding::{self, DecodeError, Limits},
         headers, now_ms,
-        target::{Call, Format, Target},
+        target::{Format, Target},
     },
     route::{Destination, Route},
-    wire::{self, body::Context, format, scan::Fault},
+    wire::{Call, body::Context, format, scan::Fault},
 };
 
 /// A prompt that was read and looked up.
 pub struct Prompt {
+    /// What reads and edits it.
+    pub format: format::Format,
     /// What it says.
     pub request: Arc<Request>,
     /// The names under which its past was looked up.
@@ -143,6 +145,7 @@ pub async fn read(
         route.policy.mode = Mode::Observe;
     }
     Ok(Prompt {
+        format,
         request,
         keys,
         scope,
@@ -183,7 +186,7 @@ impl Encoded {
             model: None,
             hints: self.hints,
         };
-        let request = wire::parse(self.format, &body, &context, known.as_deref())?;
+        let request = self.format.wire().parse(&body, &context, known.as_deref())?;
         let (request, keys) = {
             let keys = keys(&request, self.scope);
             (Arc::new(request), keys)

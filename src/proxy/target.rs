@@ -13,11 +13,8 @@ use hyper::{
 
 use crate::{
     config::{Upstream, Upstreams},
-    wire::format,
+    wire::{Call, format},
 };
-
-const OPENAI_CHAT: Format = Format::Wire(format::Format::OpenaiChat);
-const ANTHROPIC_MESSAGES: Format = Format::Wire(format::Format::AnthropicMessages);
 
 /// The API shape of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,17 +27,6 @@ pub enum Format {
     BedrockConverse,
     Ollama,
     /// None of those.
-    Other,
-}
-
-/// What a request asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Call {
-    /// An answer to a prompt.
-    Messages,
-    /// The number of tokens of a prompt; nothing is generated and nothing cached.
-    CountTokens,
-    /// Anything else: it carries no prompt that would be sent again.
     Other,
 }
 
@@ -80,17 +66,6 @@ impl Format {
     }
 }
 
-impl Call {
-    /// The name in logs.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Messages => "messages",
-            Self::CountTokens => "count_tokens",
-            Self::Other => "other",
-        }
-    }
-}
-
 /// Finds the target of a request that came in at `own`.
 ///
 /// # Errors
@@ -122,16 +97,13 @@ pub fn resolve<'a>(upstreams: &'a Upstreams, own: SocketAddr, head: &Parts) -> R
 
 /// The format of a path, and the kind of call that a method makes of it.
 pub fn classify(method: &Method, path: &str) -> (Format, Call) {
-    let known = ENDINGS.iter().find(|(ending, ..)| path.ends_with(ending));
-    let (format, call) = match known {
-        // An assistant thread of OpenAI has messages, too, and a model garden other publishers.
-        Some((_, ANTHROPIC_MESSAGES, _)) if path.contains("/threads/") => (Format::Other, Call::Other),
-        Some((ending, ANTHROPIC_MESSAGES, _)) if ending.starts_with(':') && !path.contains("/anthropic/") => {
-            (Format::Other, Call::Other)
-        }
-        Some((_, format, call)) => (*format, *call),
-        None => (Format::Other, Call::Other),
-    };
+    let read = format::Format::ALL
+        .into_iter()
+        .find_map(|format| Some((Format::Wire(format), format.wire().matches(path)?)));
+    let (format, call) = read.unwrap_or_else(|| {
+        let other = ENDINGS.iter().find(|(ending, ..)| path.ends_with(ending));
+        other.map_or((Format::Other, Call::Other), |(_, format, call)| (*format, *call))
+    });
     if *method == Method::POST {
         (format, call)
     } else {
@@ -139,9 +111,8 @@ pub fn classify(method: &Method, path: &str) -> (Format, Call) {
     }
 }
 
-/// Path endings, the first that fits wins.
+/// Path endings of the formats that are forwarded unread; the first that fits wins.
 const ENDINGS: &[(&str, Format, Call)] = &[
-    ("/chat/completions", OPENAI_CHAT, Call::Messages),
     ("/responses", Format::OpenaiResponses, Call::Messages),
     (
         "/responses/input_tokens",
@@ -149,12 +120,6 @@ const ENDINGS: &[(&str, Format, Call)] = &[
         Call::CountTokens,
     ),
     ("/responses/compact", Format::OpenaiResponses, Call::Other),
-    ("/messages", ANTHROPIC_MESSAGES, Call::Messages),
-    ("/messages/count_tokens", ANTHROPIC_MESSAGES, Call::CountTokens),
-    ("/messages/batches", ANTHROPIC_MESSAGES, Call::Other),
-    ("/count-tokens:rawPredict", ANTHROPIC_MESSAGES, Call::CountTokens),
-    (":rawPredict", ANTHROPIC_MESSAGES, Call::Messages),
-    (":streamRawPredict", ANTHROPIC_MESSAGES, Call::Messages),
     ("/converse", Format::BedrockConverse, Call::Messages),
     ("/converse-stream", Format::BedrockConverse, Call::Messages),
     ("/count-tokens", Format::BedrockConverse, Call::CountTokens),
@@ -204,8 +169,8 @@ fn unnamed<'a>(upstreams: &'a Upstreams, asked: &str, headers: &HeaderMap) -> &'
     let name = match classify(&Method::POST, path).0 {
         // Gemini answers in OpenAI's format below its own version's path.
         _ if path.starts_with("/v1beta/") => Some("gemini"),
-        OPENAI_CHAT | Format::OpenaiResponses => None,
-        ANTHROPIC_MESSAGES => Some("anthropic"),
+        Format::Wire(format) => format.home(),
+        Format::OpenaiResponses => None,
         Format::Gemini => Some("gemini"),
         Format::Ollama => Some("ollama"),
         _ if has("anthropic-version") || has("x-api-key") => Some("anthropic"),

@@ -4,16 +4,14 @@
 //! from the [`Reading`]. Memory is bounded. The answer serves as evidence that two requests belong together, so it is
 //! given only where the whole of it was seen: a stream that was cut, failed or had an unreadable event has none.
 
-mod anthropic_messages;
 mod diagnostics;
 mod draft;
-mod field;
-mod openai_chat;
+pub(in crate::wire) mod field;
 
 pub use diagnostics::{CacheMiss, Diagnostics, MissReason, Transformation};
-use draft::Draft;
+pub use draft::Draft;
 
-use super::{format::Format, sse::SseParser, usage::Usage};
+use super::{Part, format::Format, sse::SseParser, usage::Usage};
 
 /// The largest JSON body, and the largest event of a stream, that is read.
 pub const MAX_BODY: usize = 8 << 20;
@@ -105,10 +103,7 @@ impl Reader {
                 parser.finish(|event| on_event(format, draft, event));
                 draft.reading.truncated |= parser.skipped() > 0;
             }
-            Input::Body(body) => match format {
-                Format::OpenaiChat => openai_chat::body(draft, &body),
-                Format::AnthropicMessages => anthropic_messages::body(draft, &body),
-            },
+            Input::Body(body) => format.wire().usage(draft, Part::Body(&body)),
         }
         self.draft.finish(format)
     }
@@ -119,8 +114,5 @@ fn on_event(format: Format, draft: &mut Draft, event: super::sse::Event<'_>) {
         draft.reading.errored = true;
         return;
     }
-    match format {
-        Format::OpenaiChat => openai_chat::event(draft, event.data),
-        Format::AnthropicMessages => anthropic_messages::event(draft, event.data),
-    }
+    format.wire().usage(draft, Part::Event(event.data));
 }

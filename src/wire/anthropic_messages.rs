@@ -3,17 +3,21 @@
 //! Prefix order: tools, system, messages (platform.claude.com, "Prompt caching", 2026-11-30). An item is a content
 //! block with its role; a message without blocks is one item; other members of a message belong to its first block.
 
+mod answer;
+
 use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::prefix::item::{Item, Kind, Mark, Member, Message, Names, Request, Role};
+use crate::prefix::item::{Head, Item, Kind, Mark, Member, Message, Names, Request, Role};
 
+use super::answer::Draft;
 use super::body::{self, Context, Reader, Said};
 use super::canonical;
 use super::envelope::{self, Content, Digests, Envelope};
 use super::head;
 use super::scan::{Cursor, Fault};
+use super::{Call, Part, Wire};
 
 /// Members beside model, tools, system and messages that change the rendered prefix (same page, "What invalidates
 /// the cache"; `effort` between requests is no edit).
@@ -28,9 +32,42 @@ const NAMES: Names = Names {
     blocks: Some("content"),
 };
 
+/// The format.
+pub struct AnthropicMessages;
+
+impl Wire for AnthropicMessages {
+    fn matches(&self, path: &str) -> Option<Call> {
+        // An assistant thread of OpenAI has messages, too, and a model garden other publishers.
+        let foreign =
+            path.contains("/threads/") || path.ends_with("awPredict") && !path.contains("/anthropic/");
+        Call::by_ending(path, &ENDINGS).filter(|_| !foreign)
+    }
+
+    fn parse(&self, body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Result<Request, Fault> {
+        parse(body, context, known)
+    }
+
+    fn usage(&self, draft: &mut Draft, part: Part<'_>) {
+        match part {
+            Part::Event(data) => answer::event(draft, data),
+            Part::Body(data) => answer::body(draft, data),
+        }
+    }
+}
+
+/// Path endings, on the API itself and on Vertex.
+const ENDINGS: [(&str, Call); 6] = [
+    ("/messages", Call::Messages),
+    ("/messages/count_tokens", Call::CountTokens),
+    ("/messages/batches", Call::Other),
+    ("/count-tokens:rawPredict", Call::CountTokens),
+    (":rawPredict", Call::Messages),
+    (":streamRawPredict", Call::Messages),
+];
+
 /// Reads a messages request.
 pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Result<Request, Fault> {
-    let mut reader = Reader::new(body, context, known, NAMES)?;
+    let mut reader = Reader::new(body, context, known, NAMES);
     let (mut found, attribution) = (false, context.attribution);
     reader.members(|reader, name, member| match name {
         "messages" => {
@@ -52,12 +89,13 @@ pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Re
         return Err(Fault::Shape);
     }
     head::seal(&mut reader.request.head);
-    Ok(reader.finish(said))
+    reader.finish(said)
 }
 
 fn system(reader: &mut Reader<'_>, mut member: Member, attribution: bool) -> Result<(), Fault> {
     let start = reader.cursor.pos();
     match reader.cursor.peek()? {
+        _ if reader.take_over_head(|known| is_read_so(known, attribution)) => {}
         b'"' => {
             let token = reader.cursor.string()?;
             reader.request.head.blocks.push(head::string(reader.src, token));
@@ -95,6 +133,19 @@ fn blocks(reader: &mut Reader<'_>, attribution: bool) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Whether a head was read as it is read where the provider strips attribution blocks, or does not.
+fn is_read_so(head: &Head, attribution: bool) -> bool {
+    let unread = head
+        .blocks
+        .first()
+        .is_some_and(|block| is_attribution(&block.frozen.texts));
+    if attribution {
+        !unread
+    } else {
+        head.attribution.is_none()
+    }
+}
+
 fn is_attribution(texts: &Option<Vec<String>>) -> bool {
     texts
         .as_ref()
@@ -110,7 +161,7 @@ fn messages(reader: &mut Reader<'_>) -> Result<(), Fault> {
     reader.cursor.expect(b'[')?;
     let (mut first, mut ordinal) = (true, 0);
     while reader.cursor.element(&mut first)? {
-        if !reader.take_over_message(ordinal, 0) {
+        if !reader.take_over_message(ordinal, &mut false) {
             message(reader, ordinal)?;
         }
         ordinal += 1;
@@ -133,7 +184,7 @@ fn message(reader: &mut Reader<'_>, ordinal: usize) -> Result<(), Fault> {
         "system" => Role::Operator,
         _ => return Err(Fault::Shape),
     };
-    reader.note_marker(&envelope);
+    let marker_ttl = reader.note_marker(&envelope);
     let extra = extra(reader, &envelope);
     let start = reader.request.history.len();
     match &envelope.content {
@@ -173,6 +224,7 @@ fn message(reader: &mut Reader<'_>, ordinal: usize) -> Result<(), Fault> {
         content,
         role,
         items,
+        marker_ttl,
     });
     Ok(())
 }

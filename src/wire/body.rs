@@ -11,7 +11,8 @@ use bytes::Bytes;
 
 use crate::prefix::digest::{Chain, Digest};
 use crate::prefix::item::{
-    AnswerMark, Content, Hints, Item, Layout, Member, Message, Names, Param, Request, Role, Tool, ToolMark,
+    AnswerMark, Content, Head, HeadBlock, Hints, Item, Layout, Member, Message, Names, Param, Request, Role,
+    Tool, ToolMark,
 };
 
 use crate::prompt::Sketch;
@@ -46,7 +47,11 @@ pub struct Reader<'a> {
     /// The body.
     pub src: &'a Bytes,
     /// The last body of the same conversation, if one is kept.
-    pub known: Option<&'a Request>,
+    known: Option<&'a Request>,
+    /// How many of its messages are its head.
+    known_head: usize,
+    /// What was taken over from it: bytes that are known to be UTF-8.
+    taken: Vec<Range<usize>>,
     /// A buffer for normal forms.
     pub scratch: Vec<u8>,
     /// The result so far.
@@ -56,25 +61,24 @@ pub struct Reader<'a> {
 /// The members that may stand only once: two readers could take different ones.
 const ONCE: [&str; 5] = ["model", "messages", "system", "tools", "stream"];
 
+/// So many messages more than the last body has are expected.
+const ROOM: usize = 8;
+
 /// Answers are compared with those of the last assistant messages only.
 const ANSWERS: usize = 4;
 
 impl<'a> Reader<'a> {
-    /// A reader at the start of `src`; an error where the body is no UTF-8.
-    pub fn new(
-        src: &'a Bytes,
-        context: &Context<'_>,
-        known: Option<&'a Request>,
-        names: Names,
-    ) -> Result<Self, Fault> {
-        std::str::from_utf8(src).map_err(|_| Fault::Syntax)?;
-        let request = Request {
+    /// A reader at the start of `src`.
+    pub fn new(src: &'a Bytes, context: &Context<'_>, known: Option<&'a Request>, names: Names) -> Self {
+        let known_messages = known.map_or(&[][..], |known| &known.layout.messages);
+        let known_items = known.map_or(0, |known| known.history.len());
+        let mut request = Request {
             body: src.clone(),
             model: context.model.map(str::to_owned),
             params: Vec::new(),
             tools: Vec::new(),
             head: Default::default(),
-            history: Vec::new(),
+            history: Vec::with_capacity(known_items + ROOM),
             chains: Vec::new(),
             layout: Layout::default(),
             hints: context.hints.clone(),
@@ -83,13 +87,19 @@ impl<'a> Reader<'a> {
             names,
             marker_ttl: None,
         };
-        Ok(Self {
+        request.layout.messages.reserve(known_messages.len() + ROOM);
+        Self {
             cursor: Cursor::new(src, 0),
             src,
             known,
+            known_head: known_messages
+                .iter()
+                .take_while(|message| message.items.is_empty())
+                .count(),
+            taken: Vec::with_capacity(known_messages.len()),
             scratch: Vec::new(),
             request,
-        })
+        }
     }
 
     /// Walks the top-level object; `member` reads one value and must leave the cursor behind it.
@@ -173,7 +183,8 @@ impl<'a> Reader<'a> {
             let tool = Envelope::read(&mut self.cursor)?;
             let name = name(&tool, &self.cursor).unwrap_or_default();
             let digests = tool.digests(self.src, &[b"tool"], &mut self.scratch);
-            self.note_marker(&tool);
+            let ttl = self.note_marker(&tool);
+            self.request.layout.tools_ttl = self.request.layout.tools_ttl.max(ttl);
             let mark = ToolMark {
                 name: name.clone(),
                 wire: digests.wire,
@@ -190,73 +201,106 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Remembers the lifetime of an explicit cache marker, here or in a nested envelope.
-    pub fn note_marker(&mut self, envelope: &Envelope) {
-        if let Some(marker) = &envelope.marker {
-            let bytes = &self.src[marker.clone()];
-            let hour = memchr::memmem::find(bytes, b"\"1h\"").is_some();
-            let seconds = if hour { 3600 } else { 300 };
-            self.request.marker_ttl = self.request.marker_ttl.max(Some(seconds));
-        }
-        if let envelope::Content::Blocks(_, blocks) = &envelope.content {
-            blocks.iter().for_each(|block| self.note_marker(block));
-        }
+    /// Remembers the lifetime of the explicit cache markers of an envelope, and gives the longest.
+    pub fn note_marker(&mut self, envelope: &Envelope) -> Option<u32> {
+        let inner = match &envelope.content {
+            envelope::Content::Blocks(_, blocks) => blocks.as_slice(),
+            _ => &[],
+        };
+        let own = envelope.marker.clone().map(|marker| lifetime(&self.src[marker]));
+        let longest = inner
+            .iter()
+            .fold(own, |ttl, block| ttl.max(self.note_marker(block)));
+        self.request.marker_ttl = self.request.marker_ttl.max(longest);
+        longest
     }
 
-    /// Takes over the message at the cursor if the last body has the same bytes at this ordinal and it is history
-    /// in both. The digests, the answer and the kind of its items come along; only offsets move.
-    pub fn take_over_message(&mut self, ordinal: usize, head_len: usize) -> bool {
+    /// Takes over the message at the cursor if the last body has the same bytes at its place: counted from the front
+    /// in the head, from the end of the head in the history. The digests, the answers and the kinds of its items come
+    /// along; only offsets move. `leading`: only head messages stand before it.
+    pub fn take_over_message(&mut self, ordinal: usize, leading: &mut bool) -> bool {
         let Some(known) = self.known else { return false };
-        let Some(message) = known.layout.messages.get(ordinal) else {
+        let own_head = if self.request.names.head.is_some() {
+            0
+        } else {
+            self.request.head.blocks.len()
+        };
+        let is_head = *leading && ordinal < self.known_head;
+        let place = if is_head {
+            ordinal
+        } else {
+            ordinal - own_head + self.known_head
+        };
+        let Some(message) = known.layout.messages.get(place) else {
             return false;
         };
-        let known_head = known
-            .layout
-            .messages
-            .iter()
-            .take_while(|message| message.items.is_empty())
-            .count();
-        let start = self.cursor.pos();
-        let bytes = &known.body[message.range.clone()];
-        if known_head != head_len || message.items.is_empty() || !self.src[start..].starts_with(bytes) {
+        let Some(shift) = self.take_over(&known.body, &message.range) else {
             return false;
+        };
+        *leading &= is_head;
+        if is_head {
+            self.push_head(&known.head, place, &shift);
         }
-        let shift = Shift {
-            from: message.range.start,
-            to: start,
-        };
         let first = self.request.history.len();
-        for item in &known.history[message.items.clone()] {
-            self.request.history.push(Item {
-                range: shift.range(&item.range),
-                ..item.clone()
-            });
-        }
+        let items = known.history[message.items.clone()].iter().map(|item| Item {
+            range: shift.range(&item.range),
+            message: ordinal as u32,
+            ..item.clone()
+        });
+        self.request.history.extend(items);
         let items = first..self.request.history.len();
+        self.request.marker_ttl = self.request.marker_ttl.max(message.marker_ttl);
         self.request.layout.messages.push(shift.message(message, items));
-        self.cursor.jump(start + bytes.len());
+        true
+    }
+
+    /// Takes over the head at the cursor where it is a member of its own; `fits` says whether it was read as it
+    /// would be read now.
+    pub fn take_over_head(&mut self, fits: impl Fn(&Head) -> bool) -> bool {
+        let known = self.known.filter(|known| fits(&known.head));
+        let Some((known, member)) = known.and_then(|known| Some((known, known.layout.head_member.as_ref()?)))
+        else {
+            return false;
+        };
+        let Some(shift) = self.take_over(&known.body, &member.value) else {
+            return false;
+        };
+        for place in 0..known.head.blocks.len() {
+            self.push_head(&known.head, place, &shift);
+        }
+        self.request.head.attribution = known.head.attribution.as_ref().map(|range| shift.range(range));
         true
     }
 
     /// Closes the request: chains, the answers that its last assistant messages carry, the words of what they
-    /// answered. `read` tells text and call ids of the items of one message.
-    pub fn finish(mut self, read: impl Fn(&[u8], &[Range<usize>]) -> Option<Said>) -> Request {
-        let known = self.known.map_or(&[][..], |known| known.chains.as_slice());
-        let known_items = self.known.map_or(&[][..], |known| known.history.as_slice());
-        let (mut chain, mut same) = (Chain::EMPTY, true);
-        for (index, item) in self.request.history.iter().enumerate() {
-            same &= known_items
-                .get(index)
-                .is_some_and(|known| known.mark.canonical == item.mark.canonical);
-            chain = if same {
-                known[index]
-            } else {
-                chain.then(item.mark.canonical)
-            };
-            self.request.chains.push(chain);
+    /// answered. `read` tells text and call ids of the items of one message. An error where the body is no UTF-8.
+    pub fn finish(mut self, read: impl Fn(&[u8], &[Range<usize>]) -> Option<Said>) -> Result<Request, Fault> {
+        let mut checked = 0;
+        for taken in self.taken.iter().chain([&(self.src.len()..self.src.len())]) {
+            std::str::from_utf8(&self.src[checked..taken.start]).map_err(|_| Fault::Syntax)?;
+            checked = taken.end;
         }
+        self.link();
         self.mark_answers(&read);
-        self.request
+        Ok(self.request)
+    }
+
+    /// The chain over the history; as far as the last body's reaches, it is that one's.
+    fn link(&mut self) {
+        let known = self.known.map_or(&[][..], |known| &known.history);
+        let own = self.request.history.iter().map(|item| item.mark.canonical);
+        let same = own
+            .clone()
+            .zip(known)
+            .take_while(|(own, known)| *own == known.mark.canonical)
+            .count();
+        let mut chains = self.known.map_or(&[][..], |known| &known.chains[..same]).to_vec();
+        chains.reserve(own.len() - same);
+        for canonical in own.skip(same) {
+            let last = chains.last().copied().unwrap_or(Chain::EMPTY);
+            chains.push(last.then(canonical));
+        }
+        self.request.chains = chains;
     }
 
     fn mark_answers(&mut self, read: &impl Fn(&[u8], &[Range<usize>]) -> Option<Said>) {
@@ -303,33 +347,64 @@ impl<'a> Reader<'a> {
         else {
             return false;
         };
-        let bytes = &known.body[array.clone()];
-        if !self.src[start..].starts_with(bytes) {
+        let Some(shift) = self.take_over(&known.body, &array) else {
             return false;
-        }
-        let shift = Shift {
-            from: array.start,
-            to: start,
         };
-        self.request.tools = known
-            .tools
-            .iter()
-            .map(|tool| Tool {
-                range: shift.range(&tool.range),
-                ..tool.clone()
-            })
-            .collect();
-        // Lifetimes are noted per body; tools rarely carry a longer one than the messages do.
-        self.request.marker_ttl = self.request.marker_ttl.max(known.marker_ttl);
-        self.request.layout.tools_array = Some(start..start + bytes.len());
-        self.cursor.jump(start + bytes.len());
+        let tools = known.tools.iter().map(|tool| Tool {
+            range: shift.range(&tool.range),
+            ..tool.clone()
+        });
+        self.request.tools = tools.collect();
+        self.request.marker_ttl = self.request.marker_ttl.max(known.layout.tools_ttl);
+        self.request.layout.tools_ttl = known.layout.tools_ttl;
+        self.request.layout.tools_array = Some(start..self.cursor.pos());
         true
+    }
+
+    /// Passes a value of the last body if its bytes stand at the cursor.
+    fn take_over(&mut self, known: &[u8], value: &Range<usize>) -> Option<Shift> {
+        let start = self.cursor.pos();
+        let bytes = &known[value.clone()];
+        if !self.src[start..].starts_with(bytes) {
+            return None;
+        }
+        let end = start + bytes.len();
+        self.cursor.jump(end);
+        self.taken.push(start..end);
+        Some(Shift {
+            from: value.start,
+            to: start,
+        })
+    }
+
+    fn push_head(&mut self, known: &Head, place: usize, shift: &Shift) {
+        let (block, head) = (&known.blocks[place], &mut self.request.head);
+        let markers = known
+            .markers
+            .iter()
+            .filter(|(ordinal, _)| *ordinal as usize == place);
+        for (ordinal, marker) in markers {
+            let marker = shift.range(marker);
+            let ttl = Some(lifetime(&self.src[marker.clone()]));
+            self.request.marker_ttl = self.request.marker_ttl.max(ttl);
+            head.markers.push((*ordinal, marker));
+        }
+        head.blocks.push(HeadBlock {
+            range: shift.range(&block.range),
+            frozen: block.frozen.clone(),
+        });
     }
 
     fn is_first(&self, name: usize) -> bool {
         let between = &self.src[self.request.layout.object..name - 1];
         between.iter().all(u8::is_ascii_whitespace)
     }
+}
+
+/// The lifetime that a cache marker asks for, in seconds.
+fn lifetime(marker: &[u8]) -> u32 {
+    let hour = memchr::memmem::find(marker, b"\"1h\"").is_some();
+    if hour { 3600 } else { 300 }
 }
 
 /// Moves ranges of a known body to where the same bytes stand now.
@@ -357,6 +432,7 @@ impl Shift {
             content,
             role: message.role,
             items,
+            marker_ttl: message.marker_ttl,
         }
     }
 }

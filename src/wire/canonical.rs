@@ -20,9 +20,16 @@ pub struct Abnormal;
 /// Members that mark a place in the prefix for the provider's cache and are not rendered.
 pub const MARKERS: [&[u8]; 2] = [b"cache_control", b"prompt_cache_breakpoint"];
 
-/// The order of the members of an envelope; members that are not listed follow, sorted by name. The order of
-/// common clients, so that most items are in normal form as they come.
-const ORDER: [&[u8]; 13] = [
+/// An order of members; those that are not listed follow, sorted by name. It is the one that common clients write, so
+/// that most items are in normal form as they come.
+#[derive(Clone, Copy)]
+pub struct Order(&'static [&'static [u8]]);
+
+/// The order in a tool call of a message.
+pub const CALL: Order = Order(&[b"id", b"type", b"function"]);
+
+/// The order in any other envelope.
+pub const PLAIN: Order = Order(&[
     b"role",
     b"tool_call_id",
     b"tool_use_id",
@@ -36,7 +43,7 @@ const ORDER: [&[u8]; 13] = [
     b"reasoning_content",
     b"tool_calls",
     b"function",
-];
+]);
 
 /// What a member of an envelope holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,12 +68,12 @@ pub fn member(name: &[u8]) -> Member {
     }
 }
 
-/// The place of a member in the fixed order.
-pub fn rank(name: &[u8]) -> usize {
-    ORDER
-        .iter()
-        .position(|known| *known == name)
-        .unwrap_or(ORDER.len())
+impl Order {
+    /// The place of a member.
+    pub fn rank(self, name: &[u8]) -> usize {
+        let place = self.0.iter().position(|known| *known == name);
+        place.unwrap_or(self.0.len())
+    }
 }
 
 /// Writes the normal form of any value; keys stay in order.
@@ -78,7 +85,7 @@ pub fn write_value(src: &[u8], range: Range<usize>, out: &mut Vec<u8>) -> Result
 /// Writes the normal form of an envelope: a message, a block, a tool or a call.
 pub fn write_envelope(src: &[u8], range: Range<usize>, out: &mut Vec<u8>) -> Result<(), Abnormal> {
     let mut writer = Writer { src, out };
-    writer.envelope(range, 0)
+    writer.envelope(range, 0, PLAIN)
 }
 
 /// Writes the normal form of a content: a string where it is one bare text block.
@@ -163,7 +170,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    fn envelope(&mut self, range: Range<usize>, depth: usize) -> Done {
+    fn envelope(&mut self, range: Range<usize>, depth: usize, order: Order) -> Done {
         let mut cursor = Cursor::new(&self.src[..range.end], range.start);
         if depth > MAX_DEPTH {
             return Err(Abnormal);
@@ -171,7 +178,7 @@ impl Writer<'_, '_> {
         if cursor.peek()? != b'{' {
             return self.value(&mut cursor, depth);
         }
-        let members = members(&mut cursor)?;
+        let members = members(&mut cursor, order)?;
         self.out.push(b'{');
         for (index, (name, value)) in members.iter().enumerate() {
             if index > 0 {
@@ -182,8 +189,8 @@ impl Writer<'_, '_> {
             let name = &self.src[name.clone()];
             match member(name) {
                 Member::Content => self.content(value.clone(), depth + 1)?,
-                Member::Envelope => self.envelope(value.clone(), depth + 1)?,
-                Member::Envelopes => self.envelopes(value.clone(), depth + 1)?,
+                Member::Envelope => self.envelope(value.clone(), depth + 1, PLAIN)?,
+                Member::Envelopes => self.envelopes(value.clone(), depth + 1, CALL)?,
                 Member::Opaque => {
                     let mut cursor = Cursor::new(&self.src[..value.end], value.start);
                     self.value(&mut cursor, depth + 1)?;
@@ -194,7 +201,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    fn envelopes(&mut self, range: Range<usize>, depth: usize) -> Done {
+    fn envelopes(&mut self, range: Range<usize>, depth: usize, order: Order) -> Done {
         let mut cursor = Cursor::new(&self.src[..range.end], range.start);
         if cursor.peek()? != b'[' {
             return self.value(&mut cursor, depth);
@@ -207,7 +214,7 @@ impl Writer<'_, '_> {
                 self.out.push(b',');
             }
             let element = cursor.value()?;
-            self.envelope(element, depth + 1)?;
+            self.envelope(element, depth + 1, order)?;
         }
         self.out.push(b']');
         Ok(())
@@ -216,13 +223,14 @@ impl Writer<'_, '_> {
     fn content(&mut self, range: Range<usize>, depth: usize) -> Done {
         match sole_text(self.src, &range)? {
             Some(text) => self.string(text),
-            None => self.envelopes(range, depth),
+            None => self.envelopes(range, depth, PLAIN),
         }
     }
 
     fn string(&mut self, token: Range<usize>) -> Done {
         let bytes = &self.src[token];
-        if !bytes.contains(&b'\\') {
+        let mut cursor = Cursor::new(bytes, 0);
+        if cursor.string().is_ok() && !cursor.loose {
             self.out.extend_from_slice(bytes);
             return Ok(());
         }
@@ -238,7 +246,7 @@ impl Writer<'_, '_> {
 }
 
 /// The members of an object, markers left out, in the fixed order.
-fn members(cursor: &mut Cursor<'_>) -> Result<Vec<(Range<usize>, Range<usize>)>, Abnormal> {
+fn members(cursor: &mut Cursor<'_>, order: Order) -> Result<Vec<(Range<usize>, Range<usize>)>, Abnormal> {
     cursor.expect(b'{')?;
     let (mut first, mut members) = (true, Vec::new());
     while let Some(name) = cursor.key(&mut first)? {
@@ -247,7 +255,7 @@ fn members(cursor: &mut Cursor<'_>) -> Result<Vec<(Range<usize>, Range<usize>)>,
             members.push((name, value));
         }
     }
-    members.sort_by_key(|(name, _)| (rank(cursor.slice(name)), cursor.slice(name)));
+    members.sort_by_key(|(name, _)| (order.rank(cursor.slice(name)), cursor.slice(name)));
     let twice = members
         .windows(2)
         .any(|pair| cursor.slice(&pair[0].0) == cursor.slice(&pair[1].0));
@@ -255,7 +263,7 @@ fn members(cursor: &mut Cursor<'_>) -> Result<Vec<(Range<usize>, Range<usize>)>,
 }
 
 /// The text token of a content that is one text block with nothing but its text and markers.
-pub fn sole_text(src: &[u8], range: &Range<usize>) -> Result<Option<Range<usize>>, Abnormal> {
+fn sole_text(src: &[u8], range: &Range<usize>) -> Result<Option<Range<usize>>, Abnormal> {
     let mut cursor = Cursor::new(&src[..range.end], range.start);
     if cursor.peek()? != b'[' {
         return Ok(None);
@@ -269,7 +277,7 @@ pub fn sole_text(src: &[u8], range: &Range<usize>) -> Result<Option<Range<usize>
     if cursor.element(&mut first)? {
         return Ok(None);
     }
-    let members = members(&mut Cursor::new(&src[..block.end], block.start))?;
+    let members = members(&mut Cursor::new(&src[..block.end], block.start), PLAIN)?;
     let [(kind, kind_value), (text, text_value)] = members.as_slice() else {
         return Ok(None);
     };

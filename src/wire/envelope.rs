@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::prefix::digest::{Canonical, Digest, Hasher, Wire};
 
-use super::canonical::{self, MARKERS, Member};
+use super::canonical::{self, CALL, MARKERS, Member, Order, PLAIN};
 use super::scan::{Cursor, Fault};
 
 /// Envelopes nest this deep at most (message, block, block of a tool result); below, members are opaque.
@@ -26,7 +26,7 @@ pub struct Envelope {
     pub marker: Option<Range<usize>>,
     /// Bytes that are cut out of the wire form: markers, here and in nested envelopes, in order.
     pub cuts: Vec<Range<usize>>,
-    /// It is in normal form as it stands.
+    /// Its wire form is its normal form.
     normal: bool,
 }
 
@@ -55,7 +55,7 @@ pub struct Digests {
 impl Envelope {
     /// Walks the object at the cursor.
     pub fn read(cursor: &mut Cursor<'_>) -> Result<Self, Fault> {
-        Self::nested(cursor, 0)
+        Self::nested(cursor, 0, PLAIN)
     }
 
     /// The value of a member.
@@ -117,16 +117,32 @@ impl Envelope {
     }
 
     fn sole_text(&self, src: &[u8]) -> Option<(Range<usize>, Range<usize>)> {
-        match &self.content {
-            Content::Blocks(array, blocks) if blocks.len() == 1 => {
-                let text = canonical::sole_text(src, array).ok()??;
-                Some((array.clone(), text))
-            }
-            _ => None,
-        }
+        let Content::Blocks(array, blocks) = &self.content else {
+            return None;
+        };
+        let [only] = blocks.as_slice() else { return None };
+        let text = only.bare_text(src)?;
+        Some((array.clone(), text))
     }
 
-    fn nested(cursor: &mut Cursor<'_>, nesting: usize) -> Result<Self, Fault> {
+    /// The text token of a block that is nothing but a text (and its marker).
+    fn bare_text(&self, src: &[u8]) -> Option<Range<usize>> {
+        let [one, other] = self.members.as_slice() else {
+            return None;
+        };
+        let (kind, text) = if &src[one.0.clone()] == b"type" {
+            (one, other)
+        } else {
+            (other, one)
+        };
+        let bare = &src[kind.0.clone()] == b"type"
+            && &src[kind.1.clone()] == b"\"text\""
+            && &src[text.0.clone()] == b"text"
+            && src[text.1.start] == b'"';
+        bare.then(|| text.1.clone())
+    }
+
+    fn nested(cursor: &mut Cursor<'_>, nesting: usize, order: Order) -> Result<Self, Fault> {
         cursor.peek()?;
         let loose_before = std::mem::replace(&mut cursor.loose, false);
         let start = cursor.pos();
@@ -147,11 +163,10 @@ impl Envelope {
             if let Some(from) = dangling.take() {
                 walk.cuts.push(from..name.start - 1);
             }
-            let rank = (canonical::rank(cursor.slice(&name)), cursor.slice(&name));
+            let rank = (order.rank(cursor.slice(&name)), cursor.slice(&name));
             let marker = MARKERS.contains(&rank.1);
             let value = walk.member(cursor, &name, nesting)?;
             if marker {
-                walk.normal = false;
                 walk.marker = Some(name.start - 1..value.end);
                 match previous_end {
                     Some(end) => walk.cuts.push(end..value.end),
@@ -169,7 +184,7 @@ impl Envelope {
             walk.cuts.push(from..walk.range.end - 1);
         }
         walk.check_duplicates(cursor)?;
-        walk.normal &= !cursor.loose && walk.sole_text_blocks() != Some(1);
+        walk.normal &= !cursor.loose;
         cursor.loose |= loose_before;
         Ok(walk)
     }
@@ -190,16 +205,16 @@ impl Envelope {
                 Ok(token)
             }
             (Member::Content, b'[') if deeper => {
-                let blocks = self.children(cursor, nesting)?;
+                let blocks = self.children(cursor, nesting, PLAIN)?;
                 self.content = Content::Blocks(start..cursor.pos(), blocks);
                 Ok(start..cursor.pos())
             }
             (Member::Envelopes, b'[') if deeper => {
-                self.calls = self.children(cursor, nesting)?;
+                self.calls = self.children(cursor, nesting, CALL)?;
                 Ok(start..cursor.pos())
             }
             (Member::Envelope, b'{') if deeper => {
-                let child = Self::nested(cursor, nesting + 1)?;
+                let child = Self::nested(cursor, nesting + 1, PLAIN)?;
                 self.adopt(&child);
                 Ok(child.range)
             }
@@ -212,14 +227,19 @@ impl Envelope {
         }
     }
 
-    fn children(&mut self, cursor: &mut Cursor<'_>, nesting: usize) -> Result<Vec<Envelope>, Fault> {
+    fn children(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        nesting: usize,
+        order: Order,
+    ) -> Result<Vec<Envelope>, Fault> {
         cursor.expect(b'[')?;
         let (mut first, mut children) = (true, Vec::new());
         while cursor.element(&mut first)? {
             if cursor.peek()? != b'{' {
                 return Err(Fault::Shape);
             }
-            let child = Self::nested(cursor, nesting + 1)?;
+            let child = Self::nested(cursor, nesting + 1, order)?;
             self.adopt(&child);
             children.push(child);
         }
@@ -227,15 +247,10 @@ impl Envelope {
     }
 
     fn adopt(&mut self, child: &Envelope) {
-        self.normal &= child.normal;
+        // The content of one block that is a text is its string; the wire form has that at the top only.
+        let one_block = matches!(&child.content, Content::Blocks(_, blocks) if blocks.len() == 1);
+        self.normal &= child.normal && !one_block;
         self.cuts.extend(child.cuts.iter().cloned());
-    }
-
-    fn sole_text_blocks(&self) -> Option<usize> {
-        match &self.content {
-            Content::Blocks(_, blocks) => Some(blocks.len()),
-            _ => None,
-        }
     }
 
     fn check_duplicates(&self, cursor: &Cursor<'_>) -> Result<(), Fault> {

@@ -4,6 +4,8 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
+use super::{Wire, anthropic_messages::AnthropicMessages, openai_chat::OpenaiChat};
+
 /// The API shape that a request and its response have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -15,17 +17,49 @@ pub enum Format {
 }
 
 impl Format {
-    /// Every format, in the order of their names in reports.
+    /// Every format, in the order of the table.
     pub const ALL: [Self; 2] = [Self::OpenaiChat, Self::AnthropicMessages];
 
     /// The name in configuration, metric labels and logs.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::OpenaiChat => "openai_chat",
-            Self::AnthropicMessages => "anthropic_messages",
-        }
+        self.row().name
+    }
+
+    /// The upstream of a bare path of this format; none where it is the default upstream.
+    pub fn home(self) -> Option<&'static str> {
+        self.row().home
+    }
+
+    /// What reads and edits it.
+    pub fn wire(self) -> &'static dyn Wire {
+        self.row().wire
+    }
+
+    fn row(self) -> &'static Row {
+        &TABLE[self as usize]
     }
 }
+
+/// All that is said of a format outside its own file.
+struct Row {
+    name: &'static str,
+    home: Option<&'static str>,
+    wire: &'static dyn Wire,
+}
+
+/// One row a format, in the order of the variants.
+static TABLE: [Row; 2] = [
+    Row {
+        name: "openai_chat",
+        home: None,
+        wire: &OpenaiChat,
+    },
+    Row {
+        name: "anthropic_messages",
+        home: Some("anthropic"),
+        wire: &AnthropicMessages,
+    },
+];
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

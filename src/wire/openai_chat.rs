@@ -3,17 +3,21 @@
 //! Prefix order: tools, the leading run of system and developer messages, the other messages
 //! (developers.openai.com, guide "Prompt caching", 2026-11-30). An item is a message.
 
+mod answer;
+
 use std::ops::Range;
 
 use bytes::Bytes;
 
 use crate::prefix::item::{Item, Kind, Mark, Message, Names, Request, Role};
 
+use super::answer::Draft;
 use super::body::{self, Context, Reader, Said};
 use super::canonical;
 use super::envelope::{Content, Envelope};
 use super::head;
 use super::scan::{Cursor, Fault};
+use super::{Call, Part, Wire};
 
 /// Members beside model, tools and messages that change the rendered prefix (same guide, table of settings).
 const RENDERED: [&str; 6] = [
@@ -31,9 +35,29 @@ const NAMES: Names = Names {
     blocks: None,
 };
 
+/// The format.
+pub struct OpenaiChat;
+
+impl Wire for OpenaiChat {
+    fn matches(&self, path: &str) -> Option<Call> {
+        Call::by_ending(path, &[("/chat/completions", Call::Messages)])
+    }
+
+    fn parse(&self, body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Result<Request, Fault> {
+        parse(body, context, known)
+    }
+
+    fn usage(&self, draft: &mut Draft, part: Part<'_>) {
+        match part {
+            Part::Event(data) => answer::event(draft, data),
+            Part::Body(data) => answer::body(draft, data),
+        }
+    }
+}
+
 /// Reads a chat completion request.
 pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Result<Request, Fault> {
-    let mut reader = Reader::new(body, context, known, NAMES)?;
+    let mut reader = Reader::new(body, context, known, NAMES);
     let mut found = false;
     reader.members(|reader, name, _| match name {
         "messages" => {
@@ -66,7 +90,7 @@ pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Re
     if !found {
         return Err(Fault::Shape);
     }
-    Ok(reader.finish(said))
+    reader.finish(said)
 }
 
 fn messages(reader: &mut Reader<'_>) -> Result<(), Fault> {
@@ -77,8 +101,7 @@ fn messages(reader: &mut Reader<'_>) -> Result<(), Fault> {
     reader.cursor.expect(b'[')?;
     let (mut first, mut ordinal, mut leading) = (true, 0, true);
     while reader.cursor.element(&mut first)? {
-        let head_len = reader.request.head.blocks.len();
-        if leading || !reader.take_over_message(ordinal, head_len) {
+        if !reader.take_over_message(ordinal, &mut leading) {
             message(reader, ordinal, &mut leading)?;
         }
         ordinal += 1;
@@ -93,7 +116,7 @@ fn message(reader: &mut Reader<'_>, ordinal: usize, leading: &mut bool) -> Resul
     let role_name = envelope.word(&reader.cursor, b"role").ok_or(Fault::Shape)?;
     let role = role(role_name)?;
     *leading &= role == Role::Operator;
-    reader.note_marker(&envelope);
+    let marker_ttl = reader.note_marker(&envelope);
     let items = reader.request.history.len();
     let mut end = items;
     if *leading {
@@ -136,6 +159,7 @@ fn message(reader: &mut Reader<'_>, ordinal: usize, leading: &mut bool) -> Resul
         content,
         role,
         items: items..end,
+        marker_ttl,
     });
     Ok(())
 }

@@ -7,8 +7,6 @@
 
 use std::ops::Range;
 
-use memchr::memchr2;
-
 /// Why a body cannot be read. Every fault means passthrough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -138,16 +136,18 @@ impl<'a> Cursor<'a> {
         self.expect(b'"')?;
         let start = self.pos - 1;
         loop {
-            let rest = &self.src[self.pos..];
-            let stop = memchr2(b'"', b'\\', rest).ok_or(Fault::Syntax)?;
-            if rest[..stop].iter().any(|byte| *byte < 0x20) {
-                return Err(Fault::Syntax);
+            let stop = self.pos + plain(&self.src[self.pos..]);
+            self.pos = stop + 1;
+            match self.src.get(stop) {
+                Some(b'"') => return Ok(start..self.pos),
+                // Nearly all escapes; the others need a closer look.
+                Some(b'\\') if matches!(self.src.get(self.pos), Some(b'n' | b'"' | b'\\' | b't' | b'r')) => {
+                    self.pos += 1;
+                }
+                Some(b'\\') => self.escape()?,
+                // A control character, or the end.
+                _ => return Err(Fault::Syntax),
             }
-            self.pos += stop + 1;
-            if rest[stop] == b'"' {
-                return Ok(start..self.pos);
-            }
-            self.escape()?;
         }
     }
 
@@ -274,6 +274,27 @@ impl<'a> Cursor<'a> {
         }
         Err(Fault::Syntax)
     }
+}
+
+/// How many bytes stand in front of the first quote, backslash or control character, if there is one. Texts have one
+/// in every line or so; over such distances eight bytes at a time are faster than a call into `memchr`.
+fn plain(bytes: &[u8]) -> usize {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        // The high bit of each byte below `limit`; a byte above a true one may be marked falsely, which is not looked at.
+        let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word & (ONES << 7);
+        let equal = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
+        let found = equal(b'"') | equal(b'\\') | below(word, 0x20);
+        if found != 0 {
+            return index * 8 + found.trailing_zeros() as usize / 8;
+        }
+    }
+    let stop = rest
+        .iter()
+        .position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
+    words.len() * 8 + stop.unwrap_or(rest.len())
 }
 
 fn close_of(object: bool) -> u8 {

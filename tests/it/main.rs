@@ -27,6 +27,7 @@ mod model_switch;
 mod observe;
 mod prompt;
 mod proxy;
+mod regression;
 mod replay;
 mod rewrite;
 mod sequences;

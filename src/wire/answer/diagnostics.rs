@@ -96,7 +96,11 @@ pub struct Transformation {
 
 impl Diagnostics {
     /// Takes over the two members of a message or event that carry findings.
-    pub(super) fn merge(&mut self, diagnostics: Option<&RawValue>, transformations: Option<&RawValue>) {
+    pub(in crate::wire) fn merge(
+        &mut self,
+        diagnostics: Option<&RawValue>,
+        transformations: Option<&RawValue>,
+    ) {
         let found: Option<Found> = field::parse(diagnostics);
         if let Some(miss) = found.and_then(|found| cache_miss(found.cache_miss_reason)) {
             self.cache_miss = Some(miss);

@@ -8,10 +8,10 @@ const MAX_CALLS: usize = 1024;
 
 /// What was read so far.
 #[derive(Debug, Default)]
-pub(super) struct Draft {
+pub struct Draft {
     /// The parts that stand by themselves; `usage` and `answer` are filled at the end.
-    pub(super) reading: Reading,
-    pub(super) counts: Counts,
+    pub(in crate::wire) reading: Reading,
+    pub(in crate::wire) counts: Counts,
     text: String,
     /// Position, where the server gives one, and id of each call.
     calls: Vec<(Option<u64>, String)>,
@@ -22,7 +22,7 @@ pub(super) struct Draft {
 
 impl Draft {
     /// Adds text of the answer.
-    pub(super) fn text(&mut self, part: &str) {
+    pub(in crate::wire) fn text(&mut self, part: &str) {
         if self.overflow {
             return;
         }
@@ -32,7 +32,7 @@ impl Draft {
     }
 
     /// Adds a tool call, unless an earlier piece of the stream named it.
-    pub(super) fn call(&mut self, position: Option<u64>, id: String) {
+    pub(in crate::wire) fn call(&mut self, position: Option<u64>, id: String) {
         if self.calls.iter().any(|(_, known)| *known == id) {
             return;
         }
@@ -44,16 +44,16 @@ impl Draft {
     }
 
     /// The provider said that the answer is complete.
-    pub(super) fn end(&mut self) {
+    pub(in crate::wire) fn end(&mut self) {
         self.ended = true;
     }
 
     /// Something of the answer could not be read.
-    pub(super) fn doubt(&mut self) {
+    pub(in crate::wire) fn doubt(&mut self) {
         self.doubt = true;
     }
 
-    pub(super) fn finish(mut self, format: Format) -> Reading {
+    pub(in crate::wire) fn finish(mut self, format: Format) -> Reading {
         let mut reading = self.reading;
         reading.usage = self.counts.usage(format);
         if self.ended && !self.doubt && !reading.errored && !reading.truncated {

@@ -156,10 +156,9 @@ impl Body {
         let system = system.map_or("null", RawValue::get);
         if system.starts_with('"') {
             let texts = vec![serde_json::from_str(system).unwrap()];
-            self.head.push(Block {
-                raw: system.to_owned(),
-                texts,
-            });
+            // A string is the block that it stands for.
+            let raw = format!("{{\"type\":\"text\",\"text\":{system}}}");
+            self.head.push(Block { raw, texts });
         } else if system.starts_with('[') {
             let blocks: Vec<&RawValue> = serde_json::from_str(system).unwrap();
             for block in blocks {

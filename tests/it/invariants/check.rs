@@ -371,7 +371,10 @@ impl Checker {
             return Ok(());
         }
         let what = &item.texts;
-        broken(6, format!("a node before {what:?}, which was written without it: {behind:?}, known {known:?}"))
+        broken(
+            6,
+            format!("a node before {what:?}, which was written without it: {behind:?}, known {known:?}"),
+        )
     }
 
     /// The provider's rules for an operator message in mid-conversation (providers.md 3.4 a to e).

@@ -188,3 +188,25 @@ async fn garbage_from_the_upstream_is_the_clients_answer() {
         assert!(text.contains("inkfast_usage_missing_total{format=\"openai_chat\",upstream=\"openai\"} 1"));
     }
 }
+
+#[tokio::test]
+async fn a_body_in_chunks_leaves_with_its_length_when_it_is_edited() {
+    let (bench, mut agent) = (Bench::new().await, Agent::chat());
+    agent.turn(&bench, "one").await;
+    agent.system = prompt("act");
+    agent.user("two");
+    let body = agent.body().to_string();
+    let head = format!(
+        "POST {} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n",
+        agent.path
+    );
+    let chunked = format!("{head}{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    assert_eq!(status_of(&raw(bench.proxy.proxy_addr, chunked).await), 200);
+    let sent = bench.provider.recorded().pop().unwrap();
+    assert!(sent.body.len() > body.len());
+    assert_eq!(
+        sent.header("content-length"),
+        Some(sent.body.len().to_string().as_str())
+    );
+    assert_eq!(sent.header("transfer-encoding"), None);
+}

@@ -159,3 +159,32 @@ async fn a_prefix_that_the_provider_holds_is_left_alone() {
         (body.to_string().into(), Some("server_state"))
     );
 }
+
+/// Of a request that never left nothing was sent: the next one continues what really went out.
+#[tokio::test]
+async fn an_upstream_that_is_down_got_nothing() {
+    let (bench, ledger) = {
+        let ledger = Ledger::memory();
+        (Bench::with("", Config::default(), ledger.clone()).await, ledger)
+    };
+    let mut agent = Agent::chat();
+    agent.turn(&bench, "one").await;
+    agent.system = prompt("act");
+    agent.user("two");
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let (down, _tap) = super::proxy(&format!("http://{nobody}"), "", ledger).await;
+    let body = agent.body().to_string();
+    assert_eq!(ask(down.proxy_addr, agent.path, &[], &body).await.0, 502);
+    agent.messages.pop();
+    agent.system = prompt("review");
+    let second = agent.turn(&bench, "two").await;
+    assert_eq!(
+        (second.sent.as_str(), second.nodes, second.continued),
+        ("extend/none", 1, Some(1))
+    );
+    let body = bench.last();
+    assert!(holds(&body, "Mode: review") && !holds(&body, "Mode: act"));
+}

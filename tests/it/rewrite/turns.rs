@@ -9,6 +9,7 @@ use tokio::{
 };
 
 use super::*;
+use crate::binary::{Inkfast, post};
 
 #[tokio::test]
 async fn a_head_edit_becomes_a_node_and_the_next_request_extends() {
@@ -283,4 +284,58 @@ async fn a_fold_that_pays_is_the_proxys_break_and_said_to_be() {
         assert!(turn == 0 || prefix.sent == "extend/none", "{prefix:?}");
     }
     panic!("never folded");
+}
+
+/// What people and machines read of a request, and that no word of the prompt is in it.
+#[test]
+fn the_log_line_tells_both_verdicts_and_no_prompt() {
+    let provider = Provider::start(sim::Config::default()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let config = format!(
+        "state = \"memory:\"\n[upstreams.openai]\nurl = \"{}\"\nacts_as = \"api.openai.com\"\n",
+        provider.url()
+    );
+    let inkfast = Inkfast::serve(folder.path(), &config);
+    let mut agent = Agent::chat();
+    for mode in ["plan", "act"] {
+        agent.system = prompt(mode);
+        agent.user("A secret question");
+        let url = format!("{}{}", inkfast.proxy, agent.path);
+        let lines = [("session_id", "secret-session")];
+        let (_, answer) = post(&url, &lines, agent.body().to_string().as_bytes());
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        agent.messages.push(answer["choices"][0]["message"].clone());
+    }
+    let lines = inkfast.wait_for_requests(2);
+    let second = &lines[1];
+    for (field, value) in [
+        ("received", "rewrite/system_changed@messages[0]"),
+        ("sent", "extend/none"),
+        ("node", "replace@2"),
+        ("model", "gpt-5*"),
+    ] {
+        assert_eq!(second[field], value, "{second}");
+    }
+    assert_eq!((&second["lineage"], &second["continued"]), (&1.into(), &1.into()));
+    assert_eq!(
+        (&second["items"], &second["nodes"], &second["sent_kept"]),
+        (&3.into(), &1.into(), &1.0.into())
+    );
+    for field in [
+        "stable_bytes",
+        "new_bytes",
+        "input_tokens",
+        "cache_read",
+        "rewrite_ms",
+        "first_byte_ms",
+    ] {
+        assert!(second[field].is_number(), "{field}: {second}");
+    }
+    assert_eq!(second["session"].as_str().unwrap().len(), 16);
+    assert!(second.get("passthrough").is_none() && lines[0].get("continued").is_none());
+    let all = format!("{lines:?}");
+    assert!(
+        !all.contains("secret") && !all.contains("careful assistant"),
+        "{all}"
+    );
 }

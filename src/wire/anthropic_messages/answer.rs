@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{draft::Draft, field};
+use crate::wire::answer::{Draft, field};
 
 /// An event of a stream; which members it has hangs on its type.
 #[derive(Deserialize)]

@@ -5,7 +5,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{draft::Draft, field};
+use crate::wire::answer::{Draft, field};
 
 /// A body, or a chunk of a stream, which has the same shape with `delta` for `message`.
 #[derive(Deserialize)]
