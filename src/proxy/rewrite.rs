@@ -120,11 +120,7 @@ pub async fn read(
     let route_key = format!("{}/{format}/{model}", target.upstream.name);
     let (past, learned, doubt) = match look_up(proxy, scope, &keys, &route_key).await {
         Ok((past, learned)) => (past, learned, None),
-        Err(reason) => (
-            went_out_last(proxy, &keys),
-            Vec::new(),
-            Some(reason),
-        ),
+        Err(reason) => (went_out_last(proxy, &keys), Vec::new(), Some(reason)),
     };
     let now_ms = now_ms();
     let incapable: Vec<u32> = learned
