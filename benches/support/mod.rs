@@ -126,7 +126,7 @@ impl Conversation {
                 .wrapping_add(1_442_695_040_888_963_407);
             let word = state >> 40;
             let _ = match word % 16 {
-                0 => write!(out, "{word:x}\n"),
+                0 => writeln!(out, "{word:x}"),
                 1 => write!(out, "\"{word:x}\" "),
                 _ => write!(out, "{word:x} "),
             };

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use super::decide::NewNode;
 use super::item::{Request, Role};
 use super::past::{Node, Path, Slot};
 use super::place::Spot;
+use super::plan::NewNode;
 use super::policy::{Carrier, Placement, Policy, Row};
 use crate::prompt::{Group, derive};
 

@@ -5,6 +5,7 @@
 
 pub mod carry;
 pub mod choose;
+pub mod compare;
 pub mod decide;
 pub mod digest;
 pub mod edit;
@@ -13,14 +14,17 @@ pub mod item;
 pub mod keys;
 pub mod past;
 pub mod place;
+pub mod plan;
 pub mod policy;
 pub mod record;
+pub mod sides;
 pub mod verdict;
 
-pub use decide::{NewNode, Outcome, Plan, decide};
+pub use decide::decide;
 pub use edit::{Edit, Edits, Rope, apply};
 pub use item::Request;
 pub use keys::{Keys, Scope, keys};
 pub use past::{Past, Path};
+pub use plan::{NewNode, Outcome, Plan};
 pub use policy::Policy;
 pub use verdict::{Cause, Class, Verdict};

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::decide::{Outcome, Plan};
 use super::digest::{Chain, Digest};
 use super::item::{FrozenHead, Request};
 use super::keys::{Keys, Scope, assistant_keys, chain_key};
 use super::past::{Node, Path, Sent, State};
+use super::plan::{Outcome, Plan};
 use super::policy::Mutant;
 use crate::prompt::Sketch;
 

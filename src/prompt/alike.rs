@@ -25,7 +25,7 @@ pub fn alike(a: &str, b: &str) -> bool {
     likeness(a, b) >= ALIKE
 }
 
-/// What is kept of a text that must not be stored: at most [`MAX_SKETCH`] hashes of its words, in order.
+/// What is kept of a text that must not be stored: at most `MAX_SKETCH` hashes of its words, in order.
 ///
 /// Of a longer text the words whose hash has the most trailing zeros are kept. The choice hangs on the word alone, so
 /// that two versions of a text keep the same ones.

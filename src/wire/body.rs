@@ -303,36 +303,43 @@ impl<'a> Reader<'a> {
         self.request.chains = chains;
     }
 
+    /// Marks the last few answers and what they may have answered; what was taken over with older marks loses them,
+    /// so that a request reads the same with and without a last body.
     fn mark_answers(&mut self, read: &impl Fn(&[u8], &[Range<usize>]) -> Option<Said>) {
-        let request = &mut self.request;
-        let assistants = request
-            .layout
+        let Request { layout, history, .. } = &mut self.request;
+        let assistants = layout
             .messages
             .iter()
             .rev()
             .filter(|message| message.role == Role::Assistant);
-        let firsts: Vec<Range<usize>> = assistants
+        let answers: Vec<Range<usize>> = assistants
             .map(|message| message.items.clone())
             .filter(|items| !items.is_empty())
             .take(ANSWERS)
             .collect();
-        for items in &firsts {
-            if request.history[items.start].answer.is_none() {
-                let ranges: Vec<_> = request.history[items.clone()]
-                    .iter()
-                    .map(|item| item.range.clone())
-                    .collect();
-                let said = read(self.src, &ranges);
-                request.history[items.start].answer =
-                    said.and_then(|said| AnswerMark::of(&said.text, &said.calls));
-            }
+        let starts = || answers.iter().map(|items| items.start);
+        let last = history.len().checked_sub(1);
+        let answered: Vec<usize> = starts()
+            .filter_map(|start| start.checked_sub(1))
+            .chain(last)
+            .collect();
+        for (index, item) in history.iter_mut().enumerate() {
+            item.answer = item.answer.filter(|_| starts().any(|start| start == index));
+            item.words = item.words.take().filter(|_| answered.contains(&index));
         }
-        let answered = firsts.iter().filter_map(|items| items.start.checked_sub(1));
-        for index in answered
-            .chain(request.history.len().checked_sub(1))
-            .collect::<Vec<_>>()
-        {
-            let item = &mut request.history[index];
+        for items in &answers {
+            if history[items.start].answer.is_some() {
+                continue;
+            }
+            let ranges: Vec<_> = history[items.clone()]
+                .iter()
+                .map(|item| item.range.clone())
+                .collect();
+            let said = read(self.src, &ranges);
+            history[items.start].answer = said.and_then(|said| AnswerMark::of(&said.text, &said.calls));
+        }
+        for index in answered {
+            let item = &mut history[index];
             if item.words.is_none() && item.mark.role != Role::Assistant {
                 let said = read(self.src, std::slice::from_ref(&item.range));
                 item.words = said.map(|said| Arc::new(Sketch::of(&said.text)));

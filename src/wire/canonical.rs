@@ -245,8 +245,11 @@ impl Writer<'_, '_> {
     }
 }
 
+/// Where a member's name (without quotes) and its value stand.
+type NameAndValue = (Range<usize>, Range<usize>);
+
 /// The members of an object, markers left out, in the fixed order.
-fn members(cursor: &mut Cursor<'_>, order: Order) -> Result<Vec<(Range<usize>, Range<usize>)>, Abnormal> {
+fn members(cursor: &mut Cursor<'_>, order: Order) -> Result<Vec<NameAndValue>, Abnormal> {
     cursor.expect(b'{')?;
     let (mut first, mut members) = (true, Vec::new());
     while let Some(name) = cursor.key(&mut first)? {

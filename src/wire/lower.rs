@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::prefix::decide::{NewNode, Plan};
 use crate::prefix::edit::{Edit, Edits, Overlap};
 use crate::prefix::item::{FrozenHead, Request};
 use crate::prefix::past::{Holder, Node, Slot};
+use crate::prefix::plan::{NewNode, Plan};
 use crate::prefix::policy::{Carrier, Mutant};
 use crate::prompt::{self, TextMode};
 

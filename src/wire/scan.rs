@@ -121,7 +121,7 @@ impl<'a> Cursor<'a> {
                         continue;
                     }
                 }
-                b'"' => drop(self.string()?),
+                b'"' => self.string().map(drop)?,
                 b'-' | b'0'..=b'9' => self.number()?,
                 _ => self.literal()?,
             }
@@ -136,17 +136,27 @@ impl<'a> Cursor<'a> {
         self.expect(b'"')?;
         let start = self.pos - 1;
         loop {
-            let stop = self.pos + plain(&self.src[self.pos..]);
-            self.pos = stop + 1;
-            match self.src.get(stop) {
-                Some(b'"') => return Ok(start..self.pos),
-                // Nearly all escapes; the others need a closer look.
-                Some(b'\\') if matches!(self.src.get(self.pos), Some(b'n' | b'"' | b'\\' | b't' | b'r')) => {
-                    self.pos += 1;
+            let block = self.pos;
+            let mut found = ends(&self.src[block..]);
+            self.pos += BLOCK;
+            while found != 0 {
+                let stop = block + found.trailing_zeros() as usize;
+                match self.src.get(stop) {
+                    Some(b'"') => {
+                        self.pos = stop + 1;
+                        return Ok(start..self.pos);
+                    }
+                    Some(b'\\') => {
+                        let end = self.escape(stop + 1)?;
+                        // What the escape is made of ends nothing.
+                        found = found
+                            .checked_shr((end - block) as u32)
+                            .map_or(0, |rest| rest << (end - block));
+                        self.pos = self.pos.max(end);
+                    }
+                    // A control character, or the end.
+                    _ => return Err(Fault::Syntax),
                 }
-                Some(b'\\') => self.escape()?,
-                // A control character, or the end.
-                _ => return Err(Fault::Syntax),
             }
         }
     }
@@ -210,24 +220,22 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// The rest of an escape, its backslash passed.
-    fn escape(&mut self) -> Result<(), Fault> {
-        let byte = *self.src.get(self.pos).ok_or(Fault::Syntax)?;
-        self.pos += 1;
-        match byte {
-            b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't' => Ok(()),
-            b'/' => {
+    /// The end of an escape whose backslash stands before `at`.
+    #[inline]
+    fn escape(&mut self, at: usize) -> Result<usize, Fault> {
+        match self.src.get(at) {
+            Some(b'n' | b'"' | b'\\' | b't' | b'r' | b'b' | b'f') => Ok(at + 1),
+            Some(b'/') => {
                 self.loose = true;
-                Ok(())
+                Ok(at + 1)
             }
-            b'u' => {
-                let hex = self.src.get(self.pos..self.pos + 4).ok_or(Fault::Syntax)?;
+            Some(b'u') => {
+                let hex = self.src.get(at + 1..at + 5).ok_or(Fault::Syntax)?;
                 if !hex.iter().all(u8::is_ascii_hexdigit) {
                     return Err(Fault::Syntax);
                 }
                 self.loose |= !is_shortest_unicode(hex);
-                self.pos += 4;
-                Ok(())
+                Ok(at + 5)
             }
             _ => Err(Fault::Syntax),
         }
@@ -276,25 +284,27 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// How many bytes stand in front of the first quote, backslash or control character, if there is one. Texts have one
-/// in every line or so; over such distances eight bytes at a time are faster than a call into `memchr`.
-fn plain(bytes: &[u8]) -> usize {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    let (words, rest) = bytes.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        // The high bit of each byte below `limit`; a byte above a true one may be marked falsely, which is not looked at.
-        let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word & (ONES << 7);
-        let equal = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
-        let found = equal(b'"') | equal(b'\\') | below(word, 0x20);
-        if found != 0 {
-            return index * 8 + found.trailing_zeros() as usize / 8;
+/// Bytes of a string that are looked at in one go.
+const BLOCK: usize = 64;
+
+/// Where quotes, backslashes and control characters stand in the first [`BLOCK`] bytes, one bit each. Behind the end
+/// of the text stand control characters.
+fn ends(bytes: &[u8]) -> u64 {
+    let mut padded = [0; BLOCK];
+    let block = match bytes.first_chunk::<BLOCK>() {
+        Some(block) => block,
+        None => {
+            padded[..bytes.len()].copy_from_slice(bytes);
+            &padded
         }
-    }
-    let stop = rest
-        .iter()
-        .position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
-    words.len() * 8 + stop.unwrap_or(rest.len())
+    };
+    let marks = block.map(|byte| u8::from(byte == b'"') | u8::from(byte == b'\\') | u8::from(byte < 0x20));
+    let words = marks.as_chunks::<8>().0.iter().enumerate();
+    words.fold(0, |bits, (index, word)| {
+        // Gathers the lowest bit of each byte in the highest byte.
+        let byte = u64::from_le_bytes(*word).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        bits | byte << (8 * index)
+    })
 }
 
 fn close_of(object: bool) -> u8 {

@@ -34,3 +34,4 @@ mod sequences;
 mod service;
 mod sim;
 mod support;
+mod take_over;

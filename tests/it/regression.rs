@@ -171,7 +171,7 @@ fn panto_first_k() {
     let edited = ask(&mut core, &chat(&blocks("two"), &history(3)), "a3");
     core.reopen();
     let resumed = ask(&mut core, &chat(&blocks("two"), &history(5)), "a5");
-    assert_eq!(resumed.plan.new_node.is_some(), false);
+    assert!(resumed.plan.new_node.is_none());
     assert_extends(&edited, &resumed);
     let again = ask(&mut core, &chat(&blocks("two"), &history(7)), "a7");
     assert_eq!(again.lowered.nodes.len(), 1);

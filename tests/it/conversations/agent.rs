@@ -12,6 +12,8 @@ use super::script::Edit;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prompt {
     pub owner: String,
+    /// What makes a sub-agent's prompt unlike any other, whatever is edited in it.
+    pub task: String,
     pub rules: Vec<u32>,
     pub clock: Option<u32>,
     pub todo: Vec<u32>,
@@ -25,6 +27,7 @@ impl Prompt {
     pub fn of(owner: &str, clock: bool) -> Self {
         Self {
             owner: owner.to_owned(),
+            task: String::new(),
             rules: vec![0; 6],
             clock: clock.then_some(0),
             todo: Vec::new(),
@@ -40,8 +43,8 @@ impl Prompt {
             return Vec::new();
         }
         let mut main = format!(
-            "You are a careful coding agent that works for {0}.\n\n# Rules\n",
-            self.owner
+            "You are a careful coding agent that works for {}.{}\n\n# Rules\n",
+            self.owner, self.task
         );
         for (index, version) in self.rules.iter().enumerate() {
             let name = ["Tests", "Style", "Scope", "Tools", "Words", "Files"][index % 6];
@@ -77,7 +80,7 @@ impl Prompt {
                 self.rules.resize(self.rules.len().max(1), 0);
                 self.rules[at] = n;
             }
-            Edit::Todo if n % 3 == 0 => drop(self.todo.pop()),
+            Edit::Todo if n.is_multiple_of(3) => drop(self.todo.pop()),
             Edit::Todo => self.todo.push(n),
             Edit::Clock => self.clock = Some(n % 3600),
             Edit::AppendBlock => self
@@ -161,6 +164,11 @@ impl Agent {
             Some(Message::Assistant { calls, .. }) => calls.clone(),
             _ => Vec::new(),
         }
+    }
+
+    /// The model has the last word.
+    pub fn is_answered(&self) -> bool {
+        matches!(self.history.as_slice(), [_, .., Message::Assistant { .. }])
     }
 
     /// Drops messages until the model has the last word (or nothing is left), with no call open.

@@ -151,13 +151,10 @@ impl<'s> World<'s> {
     /// What an agent does to its own history before it asks.
     fn act(&mut self, agent: &mut Agent, act: Act, step: &Step) {
         match act {
-            Act::Regenerate => {
-                if matches!(agent.history.last(), Some(Message::Assistant { .. })) && agent.history.len() > 1
-                {
-                    agent.history.pop();
-                    agent.follows = None;
-                    return;
-                }
+            Act::Regenerate if agent.is_answered() => {
+                agent.history.pop();
+                agent.follows = None;
+                return;
             }
             Act::EditEarlier | Act::BackTwo => {
                 let turns = agent.user_turns();
@@ -249,7 +246,7 @@ impl<'s> World<'s> {
             let results = calls
                 .into_iter()
                 .map(|id| (id.clone(), format!("contents of {id}")));
-            let said = (step.pick % 5 == 0).then(|| format!("And mind part {n}."));
+            let said = (step.pick.is_multiple_of(5)).then(|| format!("And mind part {n}."));
             return agent.history.push(Message::Results(results.collect(), said));
         }
         let last = agent.history.last();
@@ -258,7 +255,7 @@ impl<'s> World<'s> {
             Some(Message::User(_) | Message::Reminded(..) | Message::Results(..))
         );
         if open
-            && (step.pick % 2 == 0 || matches!(agent.history.last(), Some(Message::Results(..))))
+            && (step.pick.is_multiple_of(2) || matches!(agent.history.last(), Some(Message::Results(..))))
             && agent.last.is_some()
         {
             return self.count("asked again");
@@ -390,7 +387,7 @@ impl<'s> World<'s> {
         agent.follows = None;
         let turn = self.send(&agent, &draft)?;
         self.end(&mut agent, &turn, step);
-        if step.pick % 2 == 0 {
+        if step.pick.is_multiple_of(2) {
             self.agents[index] = agent;
         }
         Ok(())
@@ -403,7 +400,7 @@ impl<'s> World<'s> {
         first.edit(step.edit, n);
         self.turn(&mut first, step);
         let mut second = first.clone();
-        if step.pick % 3 == 0 {
+        if step.pick.is_multiple_of(3) {
             second.edit(Edit::Line, n + 1);
             self.count("twins of two heads");
         }
@@ -425,7 +422,11 @@ impl<'s> World<'s> {
         (first.last, second.last) = (Some(draft_one), Some(draft_two));
         self.end(&mut first, &turns[0], step);
         self.end(&mut second, &turns[1], step);
-        self.agents[index] = if step.pick % 2 == 0 { first } else { second };
+        self.agents[index] = if step.pick.is_multiple_of(2) {
+            first
+        } else {
+            second
+        };
         Ok(())
     }
 
@@ -454,10 +455,8 @@ impl<'s> World<'s> {
             whole.complete();
             other.history = whole.history;
             other.prompt.rules = vec![n; 2];
-            other.prompt.more = vec![format!(
-                "Search only {n}. Report {}.",
-                "briefly and plainly ".repeat(20)
-            )];
+            let words = "Search only and report plainly what was found where, in few words. ";
+            other.prompt.task = format!(" Number {n}. {}", words.repeat(8));
             other.tools = vec!["search".to_owned()];
         }
         if step.act == Act::Title {
@@ -466,7 +465,7 @@ impl<'s> World<'s> {
                 cleared: true,
                 ..Prompt::of("nobody", false)
             };
-            if step.pick % 2 == 0 {
+            if step.pick.is_multiple_of(2) {
                 other.prompt = Prompt {
                     rules: Vec::new(),
                     ..Prompt::of(&format!("the title desk {n}"), false)

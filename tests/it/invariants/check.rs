@@ -199,8 +199,8 @@ impl Checker {
 
     /// 2: what was sent stands, up to where the client broke it.
     fn append_only(&self, case: &Case<'_>) -> Check {
-        let (plan, turn) = (&case.turn.plan, case.turn);
-        if turn.out.len() > 0 && case.out.markers > case.client.markers {
+        let plan = &case.turn.plan;
+        if case.out.markers > case.client.markers {
             return broken(2, "more markers than the client sent");
         }
         if case.out.tools != case.client.tools || case.out.rest != case.client.rest {
@@ -269,7 +269,7 @@ impl Checker {
                 .collect::<Vec<_>>()
         };
         let reason = match outcome {
-            Outcome::Rebaseline(inkfast::prefix::decide::Reason::Tools) => {
+            Outcome::Rebaseline(inkfast::prefix::plan::Reason::Tools) => {
                 tools(&parent.client) != tools(case.client)
             }
             Outcome::Adopted => gone,

@@ -71,7 +71,6 @@ fn hold_over_random_conversations_on_disk() {
 }
 
 fn reached(counts: &Counts) {
-    println!("{counts:#?}");
     let acts = [
         "Next",
         "Retry",

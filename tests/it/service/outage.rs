@@ -41,7 +41,9 @@ async fn an_edit_waits_while_thinking_is_bound_and_the_ledger_gone() {
         agent.model = "claude-opus-5-5";
         for (turn, mode) in ["plan", "plan", "act", "act"].into_iter().enumerate() {
             agent.system = prompt(mode);
-            bench.provider.push(Answer::text(format!("answer {turn}")).with_thinking("I think."));
+            bench
+                .provider
+                .push(Answer::text(format!("answer {turn}")).with_thinking("I think."));
             let prefix = agent.turn(&bench, "on").await;
             assert_eq!(prefix.node == "deferred", mode == "act", "{turn}: {prefix:?}");
             assert!(holds(&bench.last(), "Mode: plan") && !holds(&bench.last(), "Mode: act"));
@@ -58,7 +60,11 @@ async fn what_left_without_a_record_is_recorded_late() {
     agent.turn(&first, "one").await;
     agent.system = prompt("act");
     let second = agent.turn(&first, "two").await;
-    assert_eq!((second.nodes, second.sent.as_str()), (1, "extend/none"), "{second:?}");
+    assert_eq!(
+        (second.nodes, second.sent.as_str()),
+        (1, "extend/none"),
+        "{second:?}"
+    );
 
     let (late, mut agent) = (bench((A_TURN + 1, Fault::Fail)).await, Agent::chat());
     agent.turn(&late, "one").await;
@@ -67,7 +73,11 @@ async fn what_left_without_a_record_is_recorded_late() {
     assert_eq!((second.node.as_str(), second.nodes), ("no_slot", 0), "{second:?}");
     let before = late.last();
     let third = agent.turn(&late, "three").await;
-    assert_eq!((third.nodes, third.sent.as_str()), (0, "extend/none"), "{third:?}");
+    assert_eq!(
+        (third.nodes, third.sent.as_str()),
+        (0, "extend/none"),
+        "{third:?}"
+    );
     assert!(late.last().starts_with(open_end(&before)));
     assert_eq!(agent.messages.len(), 6, "{}", json!(agent.messages));
 }
