@@ -62,8 +62,8 @@ impl Step {
         }))))
     }
 
-    /// Puts on record, as soon as the ledger can, what leaves now for want of a record of something better. A
-    /// conversation that went on in a form that nobody remembers would change its form once more.
+    /// Puts on record, as soon as the ledger can, what leaves now because something better could not be recorded. It
+    /// holds no new node. A conversation that went on in a form that nobody remembers would change its form once more.
     pub fn late(proxy: &Arc<Proxy>, scope: Scope, sent: Sent) -> Self {
         let shared = Arc::clone(proxy);
         let work = async move { late(&shared, scope, sent).await };

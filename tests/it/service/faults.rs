@@ -39,7 +39,7 @@ async fn faulty(seed: u64, reference: &Provider) -> Ran {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let write = 1 + (seed / 4 * 7) % writes;
     let case = Case {
-        on_disk: seed / 16 % 2 == 0,
+        on_disk: (seed / 16).is_multiple_of(2),
         fault: Some((write, FAULTS[(seed % 4) as usize])),
         ..sound
     };
@@ -139,6 +139,9 @@ async fn faults_of_the_planner_are_caught() {
     }
 }
 
+/// What must be found, and what was done to an exchange.
+type Doctored = (&'static str, fn(&mut Exchange));
+
 /// Each rule of the checker finds what it is there for.
 #[tokio::test]
 async fn doctored_observations_are_caught() {
@@ -146,7 +149,7 @@ async fn doctored_observations_are_caught() {
     let mut conversation = long_with_node(&reference).await;
     assert_eq!(violations(&conversation), [""; 0]);
     let sound = conversation.pop().unwrap();
-    let doctored: [(&str, fn(&mut Exchange)); 8] = [
+    let doctored: [Doctored; 8] = [
         ("7: the answer is not", |one| one.status = 502),
         ("7: an error", |one| {
             (one.status, one.upstream_status, one.own_status) = (400, 400, 200)
