@@ -11,7 +11,7 @@ test: ## every check and test; the last line is "N passed, N failed"
 	@tests/run
 
 bench: ## what the pure core costs, against a hash of the body, and the memory of many conversations
-	cargo bench --locked
+	cargo bench --locked --bench core --bench memory
 
 fmt: ## format the sources
 	cargo fmt

@@ -36,7 +36,7 @@ impl Scope {
     }
 
     /// What `digest` is known by in this scope: the sum of the two, so that the hundreds of keys of a request cost
-    /// nothing. Digests of chains, assistant items and answers are of domains of their own, and so stay apart.
+    /// nothing. Digests of chains, items and answers are of domains of their own, and so stay apart.
     fn key(self, digest: Digest) -> Digest {
         Digest((u128::from_le_bytes(self.0.0) ^ u128::from_le_bytes(digest.0)).to_le_bytes())
     }
@@ -101,10 +101,7 @@ pub fn assistant_keys<'a>(
         .filter(|(_, mark)| mark.role == Role::Assistant)
         .enumerate()
         .map(move |(ordinal, (index, mark))| {
-            let ordinal = Digest((ordinal as u128).to_le_bytes());
-            (
-                index,
-                scope.key(Digest::of_few("assistant v1", [ordinal, mark.canonical.0])),
-            )
+            let place = u128::from_le_bytes(mark.canonical.0.0).wrapping_add(ordinal as u128);
+            (index, scope.key(Digest(place.to_le_bytes())))
         })
 }

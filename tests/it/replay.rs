@@ -22,7 +22,6 @@ pub struct Replayed {
 /// What became of one request: the log line's words, and the body that left.
 pub struct Outcome {
     pub lineage: u64,
-    pub number: u64,
     pub continued: Option<u64>,
     pub shared: u64,
     pub received: String,
@@ -122,7 +121,6 @@ fn outcome(line: &Value, same: bool) -> Outcome {
     let text = |name: &str| fields[name].as_str().unwrap_or_default().to_owned();
     Outcome {
         lineage: fields["lineage"].as_u64().unwrap_or_default(),
-        number: fields["number"].as_u64().unwrap_or_default(),
         continued: fields["continued"].as_u64(),
         shared: fields["shared"].as_u64().unwrap_or_default(),
         received: text("received"),
