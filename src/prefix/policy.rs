@@ -109,6 +109,8 @@ pub enum Mutant {
     ClockInNode,
     /// Invariant 6: the node goes between a call and its result.
     SplitPair,
+    /// Invariant 8: a new node does not wait until it is on record.
+    SendBeforeRecord,
     /// Invariant 11: no evidence is asked for.
     AskNoEvidence,
 }

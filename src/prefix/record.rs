@@ -7,6 +7,7 @@ use super::item::{FrozenHead, Request};
 use super::keys::{Keys, Scope, assistant_keys, chain_key};
 use super::past::{Node, Path, Sent, State};
 use super::plan::{Outcome, Plan};
+use super::policy::Mutant;
 use crate::prompt::Sketch;
 
 /// A request as it leaves: `head` and `nodes` as they are in the bytes.
@@ -54,7 +55,7 @@ pub fn sent(
         path,
         shared: plan.shared as u32,
         carries: plan.carries,
-        durable: plan.is_durable(),
+        durable: plan.is_durable() && plan.mutant != Some(Mutant::SendBeforeRecord),
     }
 }
 

@@ -97,6 +97,9 @@ impl Attempt {
                     if planned.as_ref().is_ok_and(Planned::has_new_node) {
                         planned = checked(proxy, prompt, Form::NoNode).await;
                     }
+                    if let Ok(planned) = &planned {
+                        step = Step::late(proxy, prompt.scope, planned.sent.clone());
+                    }
                 }
             }
         }

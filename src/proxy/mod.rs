@@ -2,8 +2,8 @@
 //!
 //! `server` takes connections and drains them, `exchange` is the life of one request and names its phases in order:
 //! `receive`, `rewrite` (decode, parse, look up), `depart` (decide, apply, guard, record), `refusal` (send, and send
-//! again), `relay` and `observe` with its reader `answer`. `step` is the ledger's side of one request, `report` what
-//! is said and counted. `target`, `headers` and `tenant` are pure and say where a request goes, what of its head goes
+//! again), `relay` and `observe` with its reader `answer`. `step` is the ledger's side of one request, `recent`
+//! what stands in for a ledger that does not answer, `report` what is said and counted. `target`, `headers` and `tenant` are pure and say where a request goes, what of its head goes
 //! along, and whose it is.
 
 pub mod admin;

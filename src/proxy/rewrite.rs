@@ -118,24 +118,15 @@ pub async fn read(
     }
     let model = request.model.as_deref().unwrap_or_default();
     let route_key = format!("{}/{format}/{model}", target.upstream.name);
-    let (past, learned, doubt) = match look_up(proxy, scope, &keys, &route_key).await {
-        Ok((past, learned)) => (past, learned, None),
-        Err(reason) => (
-            went_out_last(proxy, &keys).ok_or(reason)?,
-            Vec::new(),
-            Some(reason),
-        ),
-    };
     let now_ms = now_ms();
-    let incapable: Vec<u32> = learned
-        .iter()
-        .filter(|note| note.until_ms > now_ms)
-        .map(|note| note.row)
-        .collect();
-    let mut route = proxy.route(host, format, model, &incapable);
-    if doubt.is_some() {
-        route.policy.rows.clear();
-    }
+    let route = |incapable: &[u32]| proxy.route(host, format, model, incapable);
+    let (past, mut route, doubt) = match look_up(proxy, scope, &keys, &route_key).await {
+        Ok((past, learned)) => (past, route(&incapable(&learned, now_ms)), None),
+        Err(reason) => {
+            let (past, route) = without_ledger(proxy, &keys, route(&[])).ok_or(reason)?;
+            (past, route, Some(reason))
+        }
+    };
     let signed = headers::is_signed(headers);
     if signed {
         route.policy.mode = Mode::Observe;
@@ -204,12 +195,20 @@ async fn look_up(
     Passthrough::of_state(timeout(proxy.config.state_timeout, both).await)
 }
 
-/// The past of a conversation without the ledger; none where its next request can go as it came.
-fn went_out_last(proxy: &Proxy, keys: &Keys) -> Option<Past> {
-    proxy.recent.find(keys).map(|path| Past {
-        exact: None,
-        paths: vec![path],
-    })
+/// The rows that are still believed to be refused.
+fn incapable(learned: &[Learned], now_ms: u64) -> Vec<u32> {
+    let believed = learned.iter().filter(|note| note.until_ms > now_ms);
+    believed.map(|note| note.row).collect()
+}
+
+/// What is known without the ledger: the past is what went out last, and no new node can travel. None where the
+/// request may as well go unread.
+fn without_ledger(proxy: &Proxy, keys: &Keys, mut route: Route) -> Option<(Past, Route)> {
+    let paths: Vec<_> = proxy.recent.find(keys).into_iter().collect();
+    // Thinking will be bound to the form in which this request goes out: it must be known then.
+    let needed = !paths.is_empty() || route.policy.binds_thinking;
+    route.policy.rows.clear();
+    needed.then_some((Past { exact: None, paths }, route))
 }
 
 /// Runs the pure core, for a large body where it holds no other request up.

@@ -20,6 +20,9 @@ use crate::{
     proxy::{Proxy, now_ms, rewrite::Passthrough},
 };
 
+/// A record that comes later is of no use any more.
+const LATEST: Duration = Duration::from_secs(10);
+
 /// One attempt on record, or one that is not recorded.
 pub struct Step(Work);
 
@@ -47,13 +50,24 @@ impl Step {
             proxy.metrics.record_state_write(started.elapsed());
             return Ok(Self(Work::Done(Some(seq))));
         }
-        let (shared, metrics) = (Arc::clone(proxy), Arc::clone(&proxy.metrics));
+        let shared = Arc::clone(proxy);
         Ok(Self(Work::Running(proxy.exchanges.spawn(async move {
-            let appended = append(&shared, scope, sent).await;
-            appended
-                .map_err(|reason| metrics.record_passthrough(reason.as_str()))
-                .ok()
+            match append(&shared, scope, sent.clone()).await {
+                Ok(seq) => Some(seq),
+                Err(reason) => {
+                    shared.metrics.record_passthrough(reason.as_str());
+                    late(&shared, scope, sent).await
+                }
+            }
         }))))
+    }
+
+    /// Puts on record, as soon as the ledger can, what leaves now because something better could not be recorded. It
+    /// holds no new node. A conversation that went on in a form that nobody remembers would change its form once more.
+    pub fn late(proxy: &Arc<Proxy>, scope: Scope, sent: Sent) -> Self {
+        let shared = Arc::clone(proxy);
+        let work = async move { late(&shared, scope, sent).await };
+        Self(Work::Running(proxy.exchanges.spawn(work)))
     }
 
     /// Says how it ended; the first word counts.
@@ -105,6 +119,12 @@ impl Step {
             Some(seq)
         }));
     }
+}
+
+/// An append that nobody waits for.
+async fn late(proxy: &Proxy, scope: Scope, sent: Sent) -> Option<Seq> {
+    let appended = timeout(LATEST, proxy.ledger.append(scope, sent)).await;
+    Passthrough::of_state(appended).ok()
 }
 
 /// One append within the time that a request waits for the state. Who stops waiting has not appended.

@@ -22,6 +22,11 @@ pub struct Inkfast {
 impl Inkfast {
     /// Starts it with this configuration and waits until it listens.
     pub fn serve(folder: &Path, config: &str) -> Self {
+        Self::serve_with(folder, config, &[])
+    }
+
+    /// The same with more variables in its environment.
+    pub fn serve_with(folder: &Path, config: &str, variables: &[(&str, &str)]) -> Self {
         let file = folder.join("inkfast.toml");
         std::fs::write(&file, config).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_inkfast"))
@@ -37,6 +42,7 @@ impl Inkfast {
             ])
             .arg(&file)
             .env("XDG_STATE_HOME", folder)
+            .envs(variables.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -71,6 +77,16 @@ impl Inkfast {
         inkfast
     }
 
+    /// All that it wrote to its log so far.
+    pub fn log(&self) -> String {
+        self.log.lock().unwrap().join("\n")
+    }
+
+    /// What it exports.
+    pub fn metrics(&self) -> String {
+        get(&format!("{}/metrics", self.admin)).unwrap_or_default()
+    }
+
     /// The log lines of the requests so far, in order.
     pub fn requests(&self) -> Vec<Value> {
         let lines = self.log.lock().unwrap().clone();
@@ -96,7 +112,7 @@ impl Inkfast {
 
     /// The sum of a metric's samples whose labels hold all of `labels`.
     pub fn metric(&self, name: &str, labels: &[&str]) -> f64 {
-        let text = get(&format!("{}/metrics", self.admin)).unwrap_or_default();
+        let text = self.metrics();
         let samples = text.lines().filter(|line| {
             line.strip_prefix(name)
                 .is_some_and(|rest| rest.starts_with(['{', ' ']))

@@ -8,6 +8,7 @@ mod agent;
 mod check;
 mod faults;
 mod leaks;
+mod outage;
 mod run;
 mod upstream;
 mod usage;

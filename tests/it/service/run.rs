@@ -18,8 +18,8 @@ use super::upstream::{Front, Peek};
 use crate::support::{body_of, partial_with, request, status_of};
 
 /// Longer than a request waits for its state.
-pub const STALL: Duration = Duration::from_millis(150);
-const KEYS: &str = "state_timeout = \"60ms\"";
+pub const STALL: Duration = Duration::from_millis(200);
+const KEYS: &str = "state_timeout = \"100ms\"";
 
 /// What is run.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +73,10 @@ impl Case {
                 .await;
             exchange.scripted = overloaded;
             exchange.restarted = restarted;
+            if matches!(self.fault, Some((at, Fault::Stall(_))) if !due && service.writes() >= at) {
+                // People are slower than a late record.
+                tokio::time::sleep(STALL + STALL / 2).await;
+            }
             exchanges.push(exchange);
         }
         let writes = service.writes();
