@@ -111,7 +111,7 @@ fn system(reader: &mut Reader<'_>, mut member: Member, attribution: bool) -> Res
 }
 
 fn blocks(reader: &mut Reader<'_>, attribution: bool) -> Result<(), Fault> {
-    reader.cursor.expect(b'[')?;
+    reader.cursor.pass(b'[')?;
     let mut first = true;
     while reader.cursor.element(&mut first)? {
         let envelope = Envelope::read(&mut reader.cursor)?;
@@ -158,7 +158,7 @@ fn messages(reader: &mut Reader<'_>) -> Result<(), Fault> {
     if reader.cursor.peek()? != b'[' {
         return Err(Fault::Shape);
     }
-    reader.cursor.expect(b'[')?;
+    reader.cursor.pass(b'[')?;
     let (mut first, mut ordinal) = (true, 0);
     while reader.cursor.element(&mut first)? {
         if !reader.take_over_message(ordinal, &mut false) {

@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
         &mut self,
         mut member: impl FnMut(&mut Self, &str, Member) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        self.cursor.expect(b'{')?;
+        self.cursor.pass(b'{')?;
         self.request.layout.object = self.cursor.pos();
         let (mut first, mut seen) = (true, Vec::new());
         while let Some(name) = self.cursor.key(&mut first)? {
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
         if self.cursor.peek()? != b'[' {
             return self.skip().map(drop);
         }
-        self.cursor.expect(b'[')?;
+        self.cursor.pass(b'[')?;
         let mut first = true;
         while self.cursor.element(&mut first)? {
             if self.cursor.peek()? != b'{' {

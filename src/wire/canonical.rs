@@ -131,7 +131,7 @@ impl Writer<'_, '_> {
     }
 
     fn object(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Done {
-        cursor.expect(b'{')?;
+        cursor.pass(b'{')?;
         self.out.push(b'{');
         let (mut first, mut comma) = (true, false);
         loop {
@@ -140,7 +140,7 @@ impl Writer<'_, '_> {
                 break;
             }
             if !std::mem::replace(&mut first, false) {
-                cursor.expect(b',')?;
+                cursor.pass(b',')?;
                 cursor.peek()?;
             }
             if std::mem::replace(&mut comma, true) {
@@ -148,7 +148,7 @@ impl Writer<'_, '_> {
             }
             let token = cursor.string()?;
             self.string(token)?;
-            cursor.expect(b':')?;
+            cursor.pass(b':')?;
             self.out.push(b':');
             self.value(cursor, depth + 1)?;
         }
@@ -157,7 +157,7 @@ impl Writer<'_, '_> {
     }
 
     fn array(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Done {
-        cursor.expect(b'[')?;
+        cursor.pass(b'[')?;
         self.out.push(b'[');
         let (mut first, mut comma) = (true, false);
         while cursor.element(&mut first)? {
@@ -206,7 +206,7 @@ impl Writer<'_, '_> {
         if cursor.peek()? != b'[' {
             return self.value(&mut cursor, depth);
         }
-        cursor.expect(b'[')?;
+        cursor.pass(b'[')?;
         self.out.push(b'[');
         let (mut first, mut comma) = (true, false);
         while cursor.element(&mut first)? {
@@ -250,7 +250,7 @@ type NameAndValue = (Range<usize>, Range<usize>);
 
 /// The members of an object, markers left out, in the fixed order.
 fn members(cursor: &mut Cursor<'_>, order: Order) -> Result<Vec<NameAndValue>, Abnormal> {
-    cursor.expect(b'{')?;
+    cursor.pass(b'{')?;
     let (mut first, mut members) = (true, Vec::new());
     while let Some(name) = cursor.key(&mut first)? {
         let value = cursor.value()?;
@@ -271,7 +271,7 @@ fn sole_text(src: &[u8], range: &Range<usize>) -> Result<Option<Range<usize>>, A
     if cursor.peek()? != b'[' {
         return Ok(None);
     }
-    cursor.expect(b'[')?;
+    cursor.pass(b'[')?;
     let mut first = true;
     if !cursor.element(&mut first)? || cursor.peek()? != b'{' {
         return Ok(None);

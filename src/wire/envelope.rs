@@ -155,7 +155,7 @@ impl Envelope {
             cuts: Vec::new(),
             normal: true,
         };
-        cursor.expect(b'{')?;
+        cursor.pass(b'{')?;
         let (mut first, mut previous_end) = (true, None);
         let mut last_rank: (usize, &[u8]) = (0, b"");
         let mut dangling: Option<usize> = None;
@@ -233,7 +233,7 @@ impl Envelope {
         nesting: usize,
         order: Order,
     ) -> Result<Vec<Envelope>, Fault> {
-        cursor.expect(b'[')?;
+        cursor.pass(b'[')?;
         let (mut first, mut children) = (true, Vec::new());
         while cursor.element(&mut first)? {
             if cursor.peek()? != b'{' {

@@ -98,7 +98,7 @@ fn messages(reader: &mut Reader<'_>) -> Result<(), Fault> {
     if reader.cursor.peek()? != b'[' {
         return Err(Fault::Shape);
     }
-    reader.cursor.expect(b'[')?;
+    reader.cursor.pass(b'[')?;
     let (mut first, mut ordinal, mut leading) = (true, 0, true);
     while reader.cursor.element(&mut first)? {
         if !reader.take_over_message(ordinal, &mut leading) {

@@ -1,6 +1,6 @@
 //! A strict JSON scanner that yields byte ranges and builds nothing.
 //!
-//! The body was checked to be UTF-8 before. Containers are walked with [`Cursor::expect`], [`Cursor::key`] and
+//! The body was checked to be UTF-8 before. Containers are walked with [`Cursor::pass`], [`Cursor::key`] and
 //! [`Cursor::element`]; what nobody looks into is skipped by [`Cursor::value`], without recursion and so at any
 //! depth. On the way the cursor notes whether it saw anything that is not in normal form (white space between
 //! tokens, an escape that could be shorter, a number with a fraction or exponent): see [`Cursor::loose`].
@@ -89,7 +89,7 @@ impl<'a> Cursor<'a> {
         if self.slice(&name).contains(&b'\\') {
             return Err(Fault::EscapedKey);
         }
-        self.expect(b':')?;
+        self.pass(b':')?;
         self.peek()?;
         Ok(Some(name))
     }
@@ -133,7 +133,7 @@ impl<'a> Cursor<'a> {
 
     /// One string token, quotes included.
     pub fn string(&mut self) -> Result<Range<usize>, Fault> {
-        self.expect(b'"')?;
+        self.pass(b'"')?;
         let start = self.pos - 1;
         loop {
             let block = self.pos;
@@ -193,7 +193,7 @@ impl<'a> Cursor<'a> {
     fn name_if(&mut self, object: bool) -> Result<(), Fault> {
         if object {
             self.string()?;
-            self.expect(b':')?;
+            self.pass(b':')?;
         }
         Ok(())
     }
@@ -205,14 +205,14 @@ impl<'a> Cursor<'a> {
             return Ok(false);
         }
         if !std::mem::replace(first, false) {
-            self.expect(b',')?;
+            self.pass(b',')?;
             self.peek()?;
         }
         Ok(true)
     }
 
     /// Passes `byte`.
-    pub fn expect(&mut self, byte: u8) -> Result<(), Fault> {
+    pub fn pass(&mut self, byte: u8) -> Result<(), Fault> {
         if self.peek()? != byte {
             return Err(Fault::Syntax);
         }
