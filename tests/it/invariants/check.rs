@@ -386,7 +386,7 @@ impl Checker {
         )
     }
 
-    /// The provider's rules for an operator message in mid-conversation (providers.md 3.4 a to e).
+    /// The provider's rules for an operator message in mid-conversation (platform.claude.com, mid-conversation system messages).
     fn legal(&self, case: &Case<'_>, index: usize) -> Check {
         let is_system = |element: &&Element| match element {
             Element::Item(item) => item.role == "system",
@@ -442,7 +442,7 @@ impl Checker {
     }
 
     /// Where the answer was not seen, one person's own conversations under alike heads may be taken for one
-    /// (design.md section 4, evidence c): the heads of the other one.
+    /// (the third kind of evidence, in `choose`): the heads of the other one.
     fn merged(&self, case: &Case<'_>) -> &[String] {
         let unseen = |parent: &&Sent| self.loopback && parent.answer.is_none();
         let merged = self.parent(case).filter(unseen).map(|parent| parent.conversation);
