@@ -5,12 +5,12 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use inkfast::prefix::item::Hints;
-use inkfast::prefix::past::{Node, Seq, Slot};
+use inkfast::prefix::past::{Node, Seq};
 use inkfast::prefix::{Outcome, apply};
 use inkfast::prompt;
 use inkfast::wire::format::Format;
 
-use super::body::{Body, Element, Item, Kind, unmarked};
+use super::body::{Body, Element, Item, unmarked};
 use super::effective::{effective, normal};
 use super::tree::Tree;
 use crate::harness::{Core, Turn};
@@ -34,7 +34,7 @@ pub struct Told {
 
 /// What was sent so far.
 pub struct Checker {
-    format: Format,
+    pub format: Format,
     strips: bool,
     loopback: bool,
     /// The one invariant to look at; all where it is none.
@@ -43,7 +43,7 @@ pub struct Checker {
     heads: HashMap<usize, Vec<String>>,
     bodies: HashMap<(Bytes, String), Seq>,
     /// For each answer, the nodes in the bodies that got it; none where the core cannot know.
-    answers: HashMap<String, Vec<Option<Vec<String>>>>,
+    pub answers: HashMap<String, Vec<Option<Vec<String>>>>,
 }
 
 struct Sent {
@@ -335,89 +335,6 @@ impl Checker {
         Ok(())
     }
 
-    /// 6: no node in a pair, none before an answer that was written without it, none where the provider refuses it.
-    fn pairs(&self, case: &Case<'_>) -> Check {
-        let native = self.format == Format::AnthropicMessages;
-        let mut open = 0;
-        let mut behind: Vec<String> = Vec::new();
-        for (index, element) in case.elements.iter().enumerate() {
-            match element {
-                Element::Node(node) => {
-                    if open > 0 {
-                        return broken(6, format!("node in a pair: {}", node.bytes));
-                    }
-                    behind.push(name(element));
-                    if native && node.slot == Slot::Message && node.bytes.contains("\"role\":\"system\"") {
-                        self.legal(case, index)?;
-                    }
-                }
-                Element::Item(item) => {
-                    match item.kind {
-                        Kind::Calls(calls) => open += calls,
-                        Kind::Result => open = usize::saturating_sub(open, 1),
-                        _ if item.role == "user" => open = 0,
-                        _ => {}
-                    }
-                    if item.role == "assistant" {
-                        self.written_with(item, &behind)?;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn written_with(&self, item: &Item, behind: &[String]) -> Check {
-        let Some(known) = self.answers.get(&item.texts) else {
-            return Ok(());
-        };
-        let written_so = |nodes: &Option<Vec<String>>| {
-            nodes
-                .as_ref()
-                .is_none_or(|nodes| behind.iter().all(|node| nodes.contains(node)))
-        };
-        if known.iter().any(written_so) {
-            return Ok(());
-        }
-        let what = &item.texts;
-        broken(
-            6,
-            format!("a node before {what:?}, which was written without it: {behind:?}, known {known:?}"),
-        )
-    }
-
-    /// The provider's rules for an operator message in mid-conversation (platform.claude.com, mid-conversation system messages).
-    fn legal(&self, case: &Case<'_>, index: usize) -> Check {
-        let is_system = |element: &&Element| match element {
-            Element::Item(item) => item.role == "system",
-            Element::Node(node) => node.slot == Slot::Message,
-        };
-        let before = case.elements[..index]
-            .iter()
-            .rev()
-            .find(|element| !is_system(element));
-        let after = case.elements[index + 1..]
-            .iter()
-            .find(|element| !is_system(element));
-        let role = |element: Option<&Element>| match element {
-            Some(Element::Item(item)) => item.role.clone(),
-            Some(Element::Node(_)) => "user".to_owned(),
-            None => String::new(),
-        };
-        let opens = !matches!(after, Some(Element::Item(item)) if !item.opens);
-        if role(before) != "user" || !matches!(role(after).as_str(), "" | "assistant") || !opens {
-            return broken(
-                6,
-                format!(
-                    "an operator message between {:?} and {:?}",
-                    role(before),
-                    role(after)
-                ),
-            );
-        }
-        Ok(())
-    }
-
     /// 11: every head in force that the body tells was this conversation's own.
     fn strangers(&self, case: &Case<'_>) -> Check {
         let (own, merged) = (&self.heads[&case.told.conversation], self.merged(case));
@@ -535,7 +452,7 @@ fn node_names(elements: &[Element]) -> Vec<String> {
         .collect()
 }
 
-fn name(element: &Element) -> String {
+pub fn name(element: &Element) -> String {
     match element {
         Element::Node(node) => format!("{}@{}", node.meaning, node.position),
         Element::Item(_) => String::new(),

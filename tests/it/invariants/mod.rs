@@ -3,6 +3,7 @@
 mod body;
 mod check;
 mod effective;
+mod pairs;
 mod tree;
 
 use inkfast::prefix::policy::Mutant;

@@ -1,0 +1,92 @@
+//! Invariant 6: where a node may stand.
+
+use inkfast::prefix::past::Slot;
+use inkfast::wire::format::Format;
+
+use super::body::{Element, Item, Kind};
+use super::check::{Case, Check, Checker, broken, name};
+
+impl Checker {
+    /// 6: no node in a pair, none before an answer that was written without it, none where the provider refuses it.
+    pub fn pairs(&self, case: &Case<'_>) -> Check {
+        let native = self.format == Format::AnthropicMessages;
+        let mut open = 0;
+        let mut behind: Vec<String> = Vec::new();
+        for (index, element) in case.elements.iter().enumerate() {
+            match element {
+                Element::Node(node) => {
+                    if open > 0 {
+                        return broken(6, format!("node in a pair: {}", node.bytes));
+                    }
+                    behind.push(name(element));
+                    if native && node.slot == Slot::Message && node.bytes.contains("\"role\":\"system\"") {
+                        self.legal(case, index)?;
+                    }
+                }
+                Element::Item(item) => {
+                    match item.kind {
+                        Kind::Calls(calls) => open += calls,
+                        Kind::Result => open = usize::saturating_sub(open, 1),
+                        _ if item.role == "user" => open = 0,
+                        _ => {}
+                    }
+                    if item.role == "assistant" {
+                        self.written_with(item, &behind)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn written_with(&self, item: &Item, behind: &[String]) -> Check {
+        let Some(known) = self.answers.get(&item.texts) else {
+            return Ok(());
+        };
+        let written_so = |nodes: &Option<Vec<String>>| {
+            nodes
+                .as_ref()
+                .is_none_or(|nodes| behind.iter().all(|node| nodes.contains(node)))
+        };
+        if known.iter().any(written_so) {
+            return Ok(());
+        }
+        let what = &item.texts;
+        broken(
+            6,
+            format!("a node before {what:?}, which was written without it: {behind:?}, known {known:?}"),
+        )
+    }
+
+    /// The provider's rules for an operator message in mid-conversation (platform.claude.com, mid-conversation system messages).
+    fn legal(&self, case: &Case<'_>, index: usize) -> Check {
+        let is_system = |element: &&Element| match element {
+            Element::Item(item) => item.role == "system",
+            Element::Node(node) => node.slot == Slot::Message,
+        };
+        let before = case.elements[..index]
+            .iter()
+            .rev()
+            .find(|element| !is_system(element));
+        let after = case.elements[index + 1..]
+            .iter()
+            .find(|element| !is_system(element));
+        let role = |element: Option<&Element>| match element {
+            Some(Element::Item(item)) => item.role.clone(),
+            Some(Element::Node(_)) => "user".to_owned(),
+            None => String::new(),
+        };
+        let opens = !matches!(after, Some(Element::Item(item)) if !item.opens);
+        if role(before) != "user" || !matches!(role(after).as_str(), "" | "assistant") || !opens {
+            return broken(
+                6,
+                format!(
+                    "an operator message between {:?} and {:?}",
+                    role(before),
+                    role(after)
+                ),
+            );
+        }
+        Ok(())
+    }
+}
