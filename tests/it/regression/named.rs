@@ -1,5 +1,9 @@
 //! The traps that are known by name.
 
+use hyper::HeaderMap;
+use hyper::header::AUTHORIZATION;
+use inkfast::proxy::tenant::Tenants;
+
 use super::*;
 
 #[test]
@@ -200,7 +204,15 @@ fn greeting_is_no_evidence() {
 
 #[test]
 fn token_refresh_keeps_nodes() {
-    let tenant = |subject: &str| Some(Digest::keyed(&[7; 32], "inkfast tenant v1", subject.as_bytes()));
+    // Claims {"iss":"i","sub":"ann"} or {"sub":"bob"}, with another time of expiry in each token.
+    let tenants = Tenants::many([7; 32]);
+    let tenant = |claims: &str| {
+        let token = format!("Bearer eyJhbGciOiJub25lIn0.{claims}.c2lnbmVk");
+        tenants.of(&HeaderMap::from_iter([(AUTHORIZATION, token.parse().unwrap())]))
+    };
+    let ann = "eyJpc3MiOiJpIiwic3ViIjoiYW5uIiwiZXhwIjoxfQ";
+    let ann_refreshed = "eyJpc3MiOiJpIiwic3ViIjoiYW5uIiwiZXhwIjoyfQ";
+    let bob = "eyJpc3MiOiJpIiwic3ViIjoiYm9iIiwiZXhwIjoxfQ";
     let mut core = openai();
     core.loopback = false;
     let answers = ["a1 is long. ".repeat(20), "a3 is long. ".repeat(20)];
@@ -211,15 +223,15 @@ fn token_refresh_keeps_nodes() {
         said(&answers[1]),
         user("q4"),
     ];
-    core.scope = Scope::new("api.openai.com", "openai_chat", tenant("issuer ann"));
+    core.scope = Scope::new("api.openai.com", "openai_chat", tenant(ann));
     ask(&mut core, &chat(&[head("one")], &history[..1]), &answers[0]);
     let second = ask(&mut core, &chat(&[head("two")], &history[..3]), &answers[1]);
     // Another token of the same subject, then a stranger's.
-    core.scope = Scope::new("api.openai.com", "openai_chat", tenant("issuer ann"));
+    core.scope = Scope::new("api.openai.com", "openai_chat", tenant(ann_refreshed));
     let third = ask(&mut core, &chat(&[head("two")], &history), "a5");
     assert_eq!(third.lowered.nodes.len(), 1);
     assert_extends(&second, &third);
-    core.scope = Scope::new("api.openai.com", "openai_chat", tenant("issuer bob"));
+    core.scope = Scope::new("api.openai.com", "openai_chat", tenant(bob));
     let body = chat(&[head("two")], &history);
     assert_eq!(ask(&mut core, &body, "a5").out, body);
 }
