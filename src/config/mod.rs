@@ -65,7 +65,7 @@ pub struct Config {
 pub enum Mode {
     /// Changes of the system prompt travel as messages in the history.
     InHistory,
-    /// Nothing is changed; what a rewrite would have done is measured.
+    /// Nothing is changed; every break is named and measured all the same.
     Observe,
 }
 

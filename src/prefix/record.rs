@@ -19,6 +19,11 @@ pub fn sent(
     now_ms: u64,
 ) -> Sent {
     let parent = plan.parent.as_deref();
+    // A stored node whose holder is another item now has a form that the ledger does not know yet.
+    let moved = nodes
+        .iter()
+        .zip(&plan.nodes)
+        .any(|(goes, stored)| !Arc::ptr_eq(goes, stored));
     let own = request.head.freeze();
     let mut path = Path {
         seq: 0,
@@ -55,7 +60,7 @@ pub fn sent(
         path,
         shared: plan.shared as u32,
         carries: plan.carries,
-        durable: plan.is_durable() && plan.mutant != Some(Mutant::SendBeforeRecord),
+        durable: (plan.is_durable() || moved) && plan.mutant != Some(Mutant::SendBeforeRecord),
     }
 }
 
