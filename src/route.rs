@@ -59,10 +59,6 @@ pub struct Route {
     pub row_names: Vec<u32>,
 }
 
-/// Explicit cache markers that a request may carry: four on every provider that has them
-/// (platform.claude.com prompt caching; developers.openai.com prompt caching; 2026-11-30).
-const MARKER_LIMIT: u32 = 4;
-
 impl Table {
     /// The built-in table.
     pub fn built_in() -> Result<Self, toml::de::Error> {
@@ -99,7 +95,6 @@ impl Table {
                 binds_thinking: value(&self.binds_thinking, to).unwrap_or(false),
                 cache_ttl: value(&self.cache_ttl, to),
                 prices: price.map(|cached| (cached, 1.0)),
-                marker_limit: MARKER_LIMIT,
                 mutant: None,
             },
             attribution: value(&self.attribution, to).unwrap_or(false),

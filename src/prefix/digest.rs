@@ -142,6 +142,14 @@ fn cut(hash: blake3::Hash) -> Digest {
     Digest(first)
 }
 
+/// The namespace of a ledger's item ids: from its own key, so that a short secret cannot be guessed from its id.
+pub fn namespace(key: &[u8; 32]) -> Uuid {
+    Uuid::new_v5(
+        &Uuid::NAMESPACE_OID,
+        &Digest::keyed(key, "inkfast item ids v1", b"").0,
+    )
+}
+
 /// The id that people see for an item: UUIDv5 over its kind and canonical digest, within `namespace`.
 pub fn item_id(namespace: &Uuid, kind: &str, canonical: Canonical) -> Uuid {
     let mut name = Vec::with_capacity(kind.len() + 17);

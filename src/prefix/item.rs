@@ -107,6 +107,21 @@ pub enum Kind {
     ServerToolResult,
 }
 
+impl Mark {
+    /// The kind of item that its id names.
+    pub fn kind_name(&self) -> &'static str {
+        match (self.role, self.kind) {
+            (_, Kind::ToolCall) => "tool_call",
+            (_, Kind::ToolResult | Kind::ServerToolResult) => "tool_result",
+            (_, Kind::Thinking) => "thinking",
+            (Role::Operator, Kind::Content) => "operator",
+            (Role::User, Kind::Content) => "user",
+            (Role::Assistant, Kind::Content) => "assistant",
+            (Role::Tool, Kind::Content) => "tool",
+        }
+    }
+}
+
 /// A declared tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tool {

@@ -86,8 +86,6 @@ pub struct Policy {
     pub cache_ttl: Option<u32>,
     /// Price of a cached token and of an uncached one, in any common unit; for the break-even.
     pub prices: Option<(f64, f64)>,
-    /// Most explicit cache markers that a request may carry.
-    pub marker_limit: u32,
     /// Test-only fault in the planner; see [`Mutant`].
     pub mutant: Option<Mutant>,
 }

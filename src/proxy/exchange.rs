@@ -20,8 +20,10 @@ use tokio::sync::oneshot;
 use crate::{
     error::RequestError,
     prefix::{
+        Outcome,
         item::AnswerMark,
         past::{Path, State},
+        plan::Reason,
     },
     proxy::{
         Proxy,
@@ -285,7 +287,7 @@ fn tell_prompt(
     if let Some(rewrite) = line.rewrite {
         proxy.metrics.record_rewrite(line.format.as_str(), rewrite);
     }
-    let mut prefix = report::prefix(prompt, planned);
+    let mut prefix = report::prefix(prompt, planned, &proxy.item_ids);
     prefix.lineage = prefix.lineage.or(seq);
     if taken && !prompt.counts_only {
         report::count(&proxy.metrics, line.format.as_str(), prompt, planned);
@@ -298,6 +300,12 @@ fn tell_prompt(
                 .metrics
                 .record_superseded(i64::try_from(all).unwrap_or(i64::MAX));
         }
+    }
+    if planned.plan.outcome == Outcome::Rebaseline(Reason::Secret) {
+        tracing::warn!(
+            event = "secret_removed",
+            "text like a key left the system prompt: its head was sent anew"
+        );
     }
     line.prefix = Some(prefix);
 }

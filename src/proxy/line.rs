@@ -25,6 +25,12 @@ pub struct Prefix {
     pub items: usize,
     /// Those among them that stand in the continued request.
     pub shared: usize,
+    /// The id of the last of them: equal items have one id, in this ledger.
+    pub tip: Option<String>,
+    /// The head differs in white space only, which is no change.
+    pub whitespace: bool,
+    /// New user items whose text holds tags like those around our own updates; they go out as they are.
+    pub lookalikes: usize,
     /// The verdict on what the client sent.
     pub received: String,
     /// The verdict on what left.
@@ -170,6 +176,9 @@ impl RequestLine {
             continued = prefix.and_then(|prefix| prefix.continued),
             items = prefix.map(|prefix| prefix.items),
             shared = prefix.map(|prefix| prefix.shared),
+            tip = prefix.and_then(|prefix| prefix.tip.as_deref()),
+            whitespace = prefix.map(|prefix| prefix.whitespace).filter(|only| *only),
+            lookalikes = prefix.map(|prefix| prefix.lookalikes).filter(|count| *count > 0),
             received = prefix.map(|prefix| prefix.received.as_str()),
             sent = prefix.map(|prefix| prefix.sent.as_str()),
             node = prefix.map(|prefix| prefix.node.as_str()),

@@ -35,6 +35,7 @@ use std::{
 };
 
 use tokio_util::task::TaskTracker;
+use uuid::Uuid;
 
 use crate::{config::Config, ledger::Ledger, metrics::Metrics, prefix::policy::Mutant, route};
 
@@ -55,6 +56,8 @@ pub struct Proxy {
     /// What went out last.
     recent: recent::Recent,
     tenants: tenant::Tenants,
+    /// The namespace of the ids by which logs name items.
+    item_ids: Uuid,
     /// How many requests there were.
     requests: AtomicU64,
     /// Running exchanges, some of which outlive their connection, and their writes.

@@ -1,9 +1,11 @@
 //! What is said and counted about a prompt that left and its answer.
 
+use uuid::Uuid;
+
 use crate::{
     metrics::{Break, InputTokens, Metrics, NodeAdded},
-    prefix::{Cause, Outcome, Plan, Verdict, policy::Carrier},
-    prompt::{GroupKind, Rendering},
+    prefix::{Cause, Outcome, Plan, Verdict, digest::item_id, item::Role, policy::Carrier},
+    prompt::{GroupKind, Rendering, looks_like_sentinel},
     proxy::{
         depart::Planned,
         line::{Prefix, RequestLine},
@@ -16,8 +18,9 @@ use crate::{
 };
 
 /// The part of the log line that is about the prompt.
-pub fn prefix(prompt: &Prompt, planned: &Planned) -> Prefix {
+pub fn prefix(prompt: &Prompt, planned: &Planned, item_ids: &Uuid) -> Prefix {
     let plan = &planned.plan;
+    let tip = prompt.request.history.last();
     let tally = Tally::of(prompt, planned);
     Prefix {
         // A request that is not on record has no number.
@@ -33,6 +36,9 @@ pub fn prefix(prompt: &Prompt, planned: &Planned) -> Prefix {
             .filter(|seq| *seq > 0),
         items: prompt.request.history.len(),
         shared: plan.shared,
+        tip: tip.map(|item| item_id(item_ids, item.mark.kind_name(), item.mark.canonical).to_string()),
+        whitespace: plan.whitespace,
+        lookalikes: lookalikes(prompt, plan),
         received: plan.received.to_string(),
         sent: plan.sent.to_string(),
         received_kept: (plan.received.kept, plan.received.before),
@@ -43,6 +49,18 @@ pub fn prefix(prompt: &Prompt, planned: &Planned) -> Prefix {
         new_bytes: tally.new.bytes,
         broken_bytes: lost(&plan.sent),
     }
+}
+
+/// New user items that hold tags like those around our updates. What is ours is known from the ledger, never by its text.
+fn lookalikes(prompt: &Prompt, plan: &Plan) -> usize {
+    let request = &prompt.request;
+    let new = request
+        .history
+        .iter()
+        .skip(plan.shared)
+        .filter(|item| item.mark.role == Role::User);
+    let texts = new.filter_map(|item| std::str::from_utf8(&request.body[item.range.clone()]).ok());
+    texts.filter(|text| looks_like_sentinel(text)).count()
 }
 
 /// Counts a prompt that an upstream took.

@@ -23,6 +23,7 @@ mod import_rules;
 mod invariants;
 mod kill;
 mod ledger;
+mod log_line;
 mod metrics;
 mod model_switch;
 mod observe;
