@@ -1,13 +1,11 @@
 //! The cases of `fixtures/cases`: distilled from public reports, each with the item that changed first and the remedy.
 
-use std::path::Path;
-
 use bytes::Bytes;
 use inkfast::wire::format::Format;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::fixtures::{answer, compact};
+use crate::fixtures::{answer, compact, files};
 use crate::replay::{Outcome, Replayed, replay, route};
 
 #[derive(Deserialize)]
@@ -28,17 +26,8 @@ struct Expect {
 
 #[test]
 fn the_first_changed_item_is_named_and_the_remedy_holds() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/cases");
-    let mut files: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    files.sort();
     let (mut count, mut wrong) = (0, Vec::new());
-    for file in files
-        .iter()
-        .filter(|file| file.extension().is_some_and(|ext| ext == "json"))
-    {
+    for file in files("cases") {
         let case: Case = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
         if let Ok(format) = case.format.parse::<Format>() {
             count += 1;

@@ -1,9 +1,25 @@
 //! Reading `fixtures/`: requests as the bytes that an agent would send.
 
+use std::path::{Path, PathBuf};
+
 use bytes::Bytes;
 use serde_json::Value;
 
 use crate::harness::Answer;
+
+/// The JSON files of a folder of `fixtures/`, by name.
+pub fn files(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fixtures")
+        .join(folder);
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
+    files.sort();
+    files
+}
 
 /// A JSON text without the white space between its tokens; key order, escapes and numbers as they are.
 pub fn compact(text: &str) -> Bytes {

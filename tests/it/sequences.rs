@@ -1,16 +1,14 @@
 //! The sequences of `fixtures/sequences`: one trap of path choice, placement or verdicts each, with the verdict line
 //! that every request must have.
 
-use std::collections::HashMap;
-use std::path::Path;
-
 use bytes::Bytes;
 use fancy_regex::Regex;
 use inkfast::wire::format::Format;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::collections::HashMap;
 
-use crate::fixtures::{answer, compact};
+use crate::fixtures::{answer, compact, files};
 use crate::harness::Answer;
 use crate::replay::{Replayed, numbered, replay, route};
 
@@ -30,17 +28,8 @@ struct Sequence {
 
 #[test]
 fn every_verdict_line_matches_its_pattern() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/sequences");
-    let mut files: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    files.sort();
     let (mut count, mut wrong) = (0, Vec::new());
-    for file in files
-        .iter()
-        .filter(|file| file.extension().is_some_and(|ext| ext == "json"))
-    {
+    for file in files("sequences") {
         let sequence: Sequence = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
         if let Ok(format) = sequence.format.parse() {
             count += 1;
