@@ -1,8 +1,8 @@
 //! Refusals: an upstream that does not take a body that was changed is asked again, before the client hears of it.
 //!
 //! `next` is the whole rule, pure: at most one attempt by the next row of the route's table, in which nodes of the
-//! refused row are rendered anew, then one without what was refused, and the answer to that is the client's answer. What was refused is learned only when an attempt
-//! without it was taken.
+//! refused row are rendered anew, then one without what was refused, and the answer to that is the client's answer.
+//! What was refused is learned only when an attempt without it was taken.
 
 use std::{sync::Arc, time::Duration};
 
