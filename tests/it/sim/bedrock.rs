@@ -394,7 +394,7 @@ fn invoke_with_anthropic_bodies() {
     for (key, value) in [
         ("model", json!(CLAUDE)),
         ("stream", json!(true)),
-        ("anthropic_version", json!("2023-06-01")),
+        ("anthropic_version", json!(null)),
     ] {
         let mut body = invoke_body();
         body[key] = value;
