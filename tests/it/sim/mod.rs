@@ -13,6 +13,7 @@ mod ollama;
 mod refusals;
 mod signing;
 mod thinking;
+mod vertex;
 mod views;
 
 use std::io::{Read, Write};

@@ -144,6 +144,17 @@ fn unknown_roles_and_missing_models_are_refused() {
 }
 
 #[test]
+fn a_request_without_a_prompt_only_loads() {
+    let provider = start();
+    let answer = post(&provider, "/api/chat", &body(json!([]))).json();
+    assert_eq!(
+        (&answer["done"], &answer["done_reason"]),
+        (&json!(true), &json!("load"))
+    );
+    assert_eq!(provider.recorded()[0].usage, None);
+}
+
+#[test]
 fn a_tool_loop_without_ids() {
     let provider = start();
     let tool = json!({"type": "function", "function": {"name": "read", "parameters": {"type": "object"}}});
