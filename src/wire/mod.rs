@@ -6,12 +6,15 @@
 
 pub mod answer;
 pub mod anthropic_messages;
+pub mod array;
 pub mod body;
 pub mod canonical;
 pub mod envelope;
+pub mod eventstream;
 pub mod format;
 pub mod head;
 pub mod lower;
+pub mod ndjson;
 pub mod openai_chat;
 pub mod scan;
 pub mod sse;
