@@ -87,8 +87,8 @@ async fn open(
     line.set_target(&target);
     let received = receive(body, proxy.config.max_body, proxy.config.idle_timeout).await?;
     line.received_bytes = received.length();
-    let started = Instant::now();
     let signing = Signing::of(proxy, &target, &head.headers).await;
+    let started = Instant::now();
     let (attempt, prompt) = ready(proxy, (&target, &head, &signing), received, line).await;
     line.rewrite = prompt.as_ref().map(|_| started.elapsed());
     let sender = Sender {
