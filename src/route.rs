@@ -1,9 +1,10 @@
 //! A route's facts: one table per fact, rows with source and date, and what was learned since.
 //!
 //! Pure: the table's text and the names of rows that were given up come in, a [`Route`] comes out. `config/routes.toml`
-//! is the table that is built in; rows of a user's own table come before its rows. [`warmth`] says what can be learned
-//! of a route from the token counts of its answers.
+//! is the table that is built in; rows of a user's own table come before its rows. [`warmth`] and
+//! [`evidence`] say what the token counts of answers teach.
 
+pub mod evidence;
 pub mod warmth;
 
 use serde::{Deserialize, Serialize};

@@ -99,3 +99,33 @@ impl Routes {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::expect_used)]
+mod tests {
+    use super::*;
+    use crate::ledger::{MemoryLedger, store::Store};
+
+    /// One note as it was written before rows had names: row 1 of route "r".
+    const OLD: &[u8] = &[1, 1, b'r', 1, 1, 10, 17];
+
+    #[test]
+    fn notes_of_an_old_ledger_are_left_alone() {
+        let mut ledger = MemoryLedger::new();
+        ledger.store.put_meta("learned", OLD).expect("memory");
+        assert_eq!(ledger.learned("r"), Ok(Vec::new()));
+        let note = Learned::new("row".to_owned(), Finding::Dropped, 5);
+        assert_eq!(ledger.learn("r", note.clone()), Ok(()));
+        assert_eq!(ledger.learned("r"), Ok(vec![note]));
+        assert_eq!(ledger.store.meta("learned"), Ok(Some(OLD.to_vec())));
+    }
+
+    #[test]
+    fn notes_of_a_later_version_are_refused() {
+        assert!(matches!(
+            Routes::decode(&[VERSION + 1, 0]),
+            Err(LedgerError::Version(_))
+        ));
+        assert!(Routes::decode(&[]).is_err());
+    }
+}

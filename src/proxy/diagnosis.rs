@@ -41,7 +41,10 @@ const SAME: [(MissReason, &[&str]); 9] = [
     (MissReason::TextFormatChanged, PARAMETERS),
     (MissReason::ReasoningEffortChanged, PARAMETERS),
     (MissReason::VerbosityChanged, PARAMETERS),
-    (MissReason::ContextCompacted, &["history_compacted", "history_truncated"]),
+    (
+        MissReason::ContextCompacted,
+        &["history_compacted", "history_truncated"],
+    ),
 ];
 const SYSTEM: &[&str] = &[
     "system_changed",
@@ -92,7 +95,8 @@ pub fn all(found: &Diagnostics, sent: Option<&Verdict>) -> Vec<Diagnosis> {
 fn agrees(reason: MissReason, sent: &Verdict) -> Agrees {
     let cause = sent.cause.as_str();
     // "Input" is all that stands in the one list: leading messages of the operator and the history.
-    let input = (MissReason::InputChanged == reason).then(|| SYSTEM.contains(&cause) || HISTORY.contains(&cause));
+    let input =
+        (MissReason::InputChanged == reason).then(|| SYSTEM.contains(&cause) || HISTORY.contains(&cause));
     let listed = SAME.iter().find(|(known, _)| *known == reason);
     input
         .or(listed.map(|(_, causes)| causes.contains(&cause)))
@@ -182,7 +186,12 @@ mod tests {
     fn what_was_left_out() {
         let broke = verdict(Class::Rewrite, Cause::HistoryEdited);
         for (kind, reason, cause, expected) in [
-            ("thinking_dropped", "prefix_binding_mismatch", "thinking_dropped", "yes"),
+            (
+                "thinking_dropped",
+                "prefix_binding_mismatch",
+                "thinking_dropped",
+                "yes",
+            ),
             ("reasoning", "prefix_mismatch", "prefix_mismatch", "yes"),
             ("reasoning", "model_mismatch", "model_mismatch", "no"),
             ("reasoning", "turn_boundary", "turn_boundary", "unknown"),
@@ -196,7 +205,11 @@ mod tests {
                 ..Diagnostics::default()
             };
             let one = all(&found, Some(&broke))[0];
-            assert_eq!((one.cause, one.agrees.as_str()), (cause, expected), "{kind} {reason}");
+            assert_eq!(
+                (one.cause, one.agrees.as_str()),
+                (cause, expected),
+                "{kind} {reason}"
+            );
         }
     }
 }

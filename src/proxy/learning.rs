@@ -1,4 +1,4 @@
-//! What answers teach about a route: the shell around [`route::warmth`](crate::route::warmth), with its memory.
+//! What answers teach about a route: the shell around [`route::evidence`](crate::route::evidence), with its memory.
 //!
 //! Suspicions are counted in memory, for the routes and conversations that were used last, and a restart forgets them:
 //! until there are enough, nothing depends on them. What they add up to is a note in the ledger, which stays.
@@ -19,7 +19,8 @@ use crate::{
     proxy::{Proxy, depart::Planned, now_ms, report, rewrite::Prompt},
     route::{
         self, Finding,
-        warmth::{Continuation, Evidence, Found, Known},
+        evidence::{Evidence, Found},
+        warmth::{Continuation, Known},
     },
     wire::usage::Usage,
 };

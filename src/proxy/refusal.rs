@@ -192,7 +192,10 @@ async fn learn(proxy: &Proxy, prompt: Option<&Arc<Prompt>>, refused: &[usize]) {
     let Some(prompt) = prompt.filter(|prompt| !prompt.counts_only) else {
         return;
     };
-    for row in refused.iter().filter_map(|row| prompt.route.policy.rows.get(*row)) {
+    for row in refused
+        .iter()
+        .filter_map(|row| prompt.route.policy.rows.get(*row))
+    {
         learning::learn(proxy, prompt, row_name(row), Finding::Refused).await;
     }
 }

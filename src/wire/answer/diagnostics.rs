@@ -154,7 +154,7 @@ impl Diagnostics {
 
 impl Diagnostics {
     /// Takes over a `prompt_cache_diagnostics` member.
-    pub(in crate::wire) fn merge_comparison(&mut self, comparison: Option<&RawValue>) {
+    pub fn merge_comparison(&mut self, comparison: Option<&RawValue>) {
         let Some(compared) = field::parse::<Compared>(comparison) else {
             return;
         };
@@ -162,7 +162,11 @@ impl Diagnostics {
             return;
         };
         let missed = kind == "cache_miss";
-        let word = if missed { field::label(compared.reason) } else { Some(kind) };
+        let word = if missed {
+            field::label(compared.reason)
+        } else {
+            Some(kind)
+        };
         self.comparison = Some(CacheMiss {
             reason: word.map_or(MissReason::Other, |word| MissReason::from_wire(&word)),
             tokens: field::parse(compared.cache_missed_tokens),
@@ -246,10 +250,7 @@ mod tests {
                 r#"{"type":"comparison_response_not_found"}"#,
                 Some((MissReason::ComparisonResponseNotFound, None)),
             ),
-            (
-                r#"{"type":"unavailable"}"#,
-                Some((MissReason::Unavailable, None)),
-            ),
+            (r#"{"type":"unavailable"}"#, Some((MissReason::Unavailable, None))),
             ("null", None),
             ("[7]", None),
             (r#"{"type":7}"#, None),

@@ -59,7 +59,11 @@ async fn a_row_that_is_moved_to_the_front_is_given_up_after_three_misses() {
     for (number, mode) in ["act", "review", "ask"].iter().enumerate() {
         assert_eq!(notes(&ledger).await, [], "{number}");
         let told = edit(&bench, &mut agent, mode).await;
-        assert_eq!((told.sent.as_str(), told.nodes), ("extend/none", number + 1), "{told:?}");
+        assert_eq!(
+            (told.sent.as_str(), told.nodes),
+            ("extend/none", number + 1),
+            "{told:?}"
+        );
         // What is only carried on is served all the same, and takes nothing back.
         agent.turn(&bench, "And then?").await;
     }
@@ -78,8 +82,19 @@ async fn a_row_that_is_moved_to_the_front_is_given_up_after_three_misses() {
     let told = edit(&bench, &mut agent, "build").await;
     assert_eq!((told.sent.as_str(), told.nodes), ("extend/none", 4), "{told:?}");
     let last = bench.provider.recorded().pop().unwrap();
-    assert_eq!(last.operator.as_ref().unwrap().head.len(), 1, "nothing is moved any more");
-    assert!(last.operator.unwrap().later.last().unwrap().contains("Mode: build"));
+    assert_eq!(
+        last.operator.as_ref().unwrap().head.len(),
+        1,
+        "nothing is moved any more"
+    );
+    assert!(
+        last.operator
+            .unwrap()
+            .later
+            .last()
+            .unwrap()
+            .contains("Mode: build")
+    );
     let usage = last.usage.unwrap();
     assert!(usage.cached * 10 > usage.total * 9, "{usage:?}");
 }
@@ -95,14 +110,20 @@ async fn a_row_that_is_left_out_is_given_up_and_the_edit_takes_effect() {
     for mode in ["act", "review", "ask"] {
         agent.system = long_prompt(mode, 3_000);
         agent.turn(&bench, "on").await;
-        assert!(!operator(&bench).contains(&format!("Mode: {mode}")), "it was left out");
+        assert!(
+            !operator(&bench).contains(&format!("Mode: {mode}")),
+            "it was left out"
+        );
     }
     assert_eq!(notes(&ledger).await, [(ROW.to_owned(), Finding::Dropped)]);
     let next = agent.turn(&bench, "on").await;
     assert_eq!(next.nodes, 3, "{next:?}");
     let operator = operator(&bench);
     let (before, last) = operator.rsplit_once("Mode: ").unwrap();
-    assert!(last.starts_with("ask") && before.contains("Mode: review"), "{operator}");
+    assert!(
+        last.starts_with("ask") && before.contains("Mode: review"),
+        "{operator}"
+    );
 }
 
 #[tokio::test]
@@ -124,7 +145,10 @@ async fn an_upstream_that_keeps_updates_in_place_is_not_suspected_for_one_evicti
     }
     let text = metrics(&bench.proxy).await;
     let miss = r#"inkfast_provider_misses_total{cause="routing_or_eviction"} 1"#;
-    assert!(text.contains(miss) && !text.contains("hoisted_downstream"), "{text}");
+    assert!(
+        text.contains(miss) && !text.contains("hoisted_downstream"),
+        "{text}"
+    );
     assert_eq!(notes(&ledger).await, []);
     assert!(holds(&bench.last(), r#"{"role":"system","content":"#));
 }
@@ -174,5 +198,32 @@ async fn a_note_ends() {
         let body = bench.last();
         let behind = &body[200..];
         assert!(holds(behind, goes_by), "{}", String::from_utf8_lossy(&body));
+    }
+}
+
+/// What nothing could serve is no eviction.
+#[tokio::test]
+async fn misses_are_named_by_their_plain_cause() {
+    for (mut agent, cause) in [
+        (Agent::chat(), "below_minimum"),
+        (Agent::messages(), "no_breakpoint"),
+    ] {
+        let bench = Bench::new().await;
+        agent.turn(&bench, "one").await;
+        let text = metrics(&bench.proxy).await;
+        assert!(
+            !text.contains("provider_misses_total"),
+            "a first request misses nothing"
+        );
+        agent.turn(&bench, "two").await;
+        let text = metrics(&bench.proxy).await;
+        let misses: Vec<&str> = text
+            .lines()
+            .filter(|line| line.starts_with("inkfast_provider_misses_total"))
+            .collect();
+        assert_eq!(
+            misses,
+            [format!("inkfast_provider_misses_total{{cause=\"{cause}\"}} 1")]
+        );
     }
 }
