@@ -159,10 +159,11 @@ impl Miss {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(super) mod tests {
     use super::*;
 
-    pub const FACTS: Facts = Facts {
+    /// A route that documents a cache.
+    pub(in crate::route) const FACTS: Facts = Facts {
         ttl: None,
         minimum: Some(1024),
         at_markers: false,
@@ -171,7 +172,7 @@ pub mod tests {
 
     /// A request of 4500 tokens behind one of 4000 that is in the cache, 4 bytes to the token; 200 tokens of it are a
     /// new update. The head has 2000.
-    pub fn seen(read: u64) -> Continuation {
+    pub(in crate::route) fn seen(read: u64) -> Continuation {
         Continuation {
             usage: Usage {
                 input_total: Some(4500),
@@ -194,7 +195,7 @@ pub mod tests {
     }
 
     /// The same without the update.
-    pub fn plain(read: u64) -> Continuation {
+    pub(in crate::route) fn plain(read: u64) -> Continuation {
         Continuation {
             node: 0,
             ..seen(read)
