@@ -3,13 +3,15 @@
 //! `server` takes connections and drains them, `exchange` is the life of one request and names its phases in order:
 //! `receive`, `rewrite` (decode, parse, look up), `depart` (decide, apply, guard, record), `refusal` (send, and send
 //! again), `relay` and `observe` with its reader `answer`. `step` is the ledger's side of one request, `recent`
-//! what stands in for a ledger that does not answer, `learning` what answers teach about a route, `report` what is
-//! said and counted. `target`, `headers` and `tenant` are pure and say where a request goes, what of its head goes
+//! what stands in for a ledger that does not answer, `learning` what answers teach about a route, `signing` with its
+//! `credentials` what replaces a signature, `report` (with `diagnosis`) what is said and counted. `target`, `headers` and
+//! `tenant` are pure and say where a request goes, what of its head goes
 //! along, and whose it is.
 
 pub mod admin;
 pub mod answer;
 pub mod bodies;
+pub mod credentials;
 pub mod depart;
 pub mod diagnosis;
 pub mod encoding;
@@ -25,6 +27,7 @@ pub mod relay;
 pub mod report;
 pub mod rewrite;
 pub mod server;
+pub mod signing;
 pub mod step;
 pub mod superseded;
 pub mod target;
@@ -49,6 +52,8 @@ pub struct Proxy {
     address: SocketAddr,
     client: upstream::Client,
     metrics: Arc<Metrics>,
+    /// The user's own, for upstreams whose requests are signed anew.
+    credentials: credentials::Chain,
     /// What was sent.
     ledger: Ledger,
     /// What providers take.
