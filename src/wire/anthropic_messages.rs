@@ -9,9 +9,10 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::prefix::item::{Head, HeadForm, Item, Kind, Mark, Member, Message, Names, Request, Role};
+use crate::prefix::item::{Head, HeadForm, Kind, Member, Message, Names, Request, Role};
 
 use super::answer::Draft;
+use super::blocks;
 use super::body::{self, Context, Reader, Said};
 use super::canonical;
 use super::envelope::{self, Content, Digests, Envelope};
@@ -195,7 +196,7 @@ fn message(reader: &mut Reader<'_>, ordinal: usize) -> Result<(), Fault> {
         _ => return Err(Fault::Shape),
     };
     let marker_ttl = reader.note_marker(&envelope);
-    let extra = extra(reader, &envelope);
+    let extra = blocks::extra(reader, &envelope);
     let start = reader.request.history.len();
     match &envelope.content {
         Content::Blocks(_, blocks) if !blocks.is_empty() => {
@@ -207,7 +208,7 @@ fn message(reader: &mut Reader<'_>, ordinal: usize) -> Result<(), Fault> {
                 };
                 let digests = block.digests(reader.src, context, &mut reader.scratch);
                 let kind = kind(block.word(&reader.cursor, b"type").unwrap_or_default(), role);
-                push(
+                blocks::push(
                     reader,
                     block.range.clone(),
                     digests,
@@ -218,7 +219,7 @@ fn message(reader: &mut Reader<'_>, ordinal: usize) -> Result<(), Fault> {
         }
         content => {
             let digests = whole(reader, content, role_name, &extra);
-            push(
+            blocks::push(
                 reader,
                 envelope.range.clone(),
                 digests,
@@ -237,32 +238,6 @@ fn message(reader: &mut Reader<'_>, ordinal: usize) -> Result<(), Fault> {
         marker_ttl,
     });
     Ok(())
-}
-
-fn push(
-    reader: &mut Reader<'_>,
-    range: Range<usize>,
-    digests: Digests,
-    (role, kind): (Role, Kind),
-    (message, block): (usize, Option<usize>),
-) {
-    let mark = Mark {
-        wire: digests.wire,
-        canonical: digests.canonical,
-        len: digests.len,
-        role,
-        kind,
-        opens: block.unwrap_or(0) == 0,
-    };
-    reader.request.history.push(Item {
-        range,
-        mark,
-        message: message as u32,
-        block: block.map(|block| block as u32),
-        calls: u16::from(kind == Kind::ToolCall),
-        answer: None,
-        words: None,
-    });
 }
 
 /// A message that is one item: a string is the text block that it stands for.
@@ -289,24 +264,6 @@ fn whole(reader: &mut Reader<'_>, content: &Content, role: &str, extra: &[u8]) -
         canonical: crate::prefix::digest::Canonical(canonical),
         len: (len + extra.len()) as u32,
     }
-}
-
-/// The members of a message beside role and content, in normal form.
-fn extra(reader: &mut Reader<'_>, envelope: &Envelope) -> Vec<u8> {
-    let mut out = Vec::new();
-    for (name, value) in &envelope.members {
-        let name = &reader.src[name.clone()];
-        if name != b"role" && name != b"content" {
-            out.extend_from_slice(name);
-            out.push(b':');
-            let before = out.len();
-            if canonical::write_value(reader.src, value.clone(), &mut out).is_err() {
-                out.truncate(before);
-                out.extend_from_slice(&reader.src[value.clone()]);
-            }
-        }
-    }
-    out
 }
 
 fn kind(name: &str, role: Role) -> Kind {
