@@ -17,6 +17,7 @@ use super::body::{self, Context, Reader, Said};
 use super::canonical;
 use super::envelope::{self, Content, Digests, Envelope};
 use super::head;
+use super::path;
 use super::scan::{Cursor, Fault};
 use super::{Call, Part, Shapes, Wire};
 
@@ -40,13 +41,18 @@ pub struct AnthropicMessages;
 impl Wire for AnthropicMessages {
     fn matches(&self, path: &str) -> Option<Call> {
         // An assistant thread of OpenAI has messages, too, and a model garden other publishers.
-        let foreign =
-            path.contains("/threads/") || path.ends_with("awPredict") && !path.contains("/anthropic/");
+        let foreign = path.contains("/threads/")
+            || path.ends_with("awPredict") && !path.contains("/anthropic/")
+            || is_invoke(path) && path::model(path).is_none();
         Call::by_ending(path, &ENDINGS).filter(|_| !foreign)
     }
 
     fn parse(&self, body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Result<Request, Fault> {
         parse(body, context, known)
+    }
+
+    fn model(&self, path: &str) -> Option<String> {
+        path::model(path).filter(|_| is_invoke(path))
     }
 
     fn shapes(&self) -> &'static Shapes {
@@ -66,21 +72,42 @@ impl Wire for AnthropicMessages {
     }
 }
 
-/// Path endings, on the API itself and on Vertex.
-const ENDINGS: [(&str, Call); 6] = [
+/// Path endings, on the API itself, on Vertex and of Bedrock's InvokeModel.
+const ENDINGS: [(&str, Call); 8] = [
     ("/messages", Call::Messages),
     ("/messages/count_tokens", Call::CountTokens),
     ("/messages/batches", Call::Other),
     ("/count-tokens:rawPredict", Call::CountTokens),
     (":rawPredict", Call::Messages),
     (":streamRawPredict", Call::Messages),
+    (INVOKE[0], Call::Messages),
+    (INVOKE[1], Call::Messages),
 ];
+
+/// Bedrock's InvokeModel, which takes the body of any model's own API.
+const INVOKE: [&str; 2] = ["/invoke", "/invoke-with-response-stream"];
+
+fn is_invoke(path: &str) -> bool {
+    INVOKE.iter().any(|ending| path.ends_with(ending))
+}
+
+/// The member by which a body says that it is for this API, where the path names the model.
+const VERSION: &str = "anthropic_version";
 
 /// Reads a messages request.
 pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Result<Request, Fault> {
     let mut reader = Reader::new(body, context, known, NAMES);
     let (mut found, attribution) = (false, context.attribution);
+    // Where the path names the model, it may be any model.
+    let mut ours = context.model.is_none();
+    if !ours && memchr::memmem::find(body, VERSION.as_bytes()).is_none() {
+        return Err(Fault::Foreign);
+    }
     reader.members(|reader, name, member| match name {
+        VERSION => {
+            ours = true;
+            reader.skip().map(drop)
+        }
         "messages" => {
             found = true;
             messages(reader)
@@ -96,6 +123,9 @@ pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Re
         name if RENDERED.contains(&name) => reader.param(name),
         _ => reader.skip().map(drop),
     })?;
+    if !ours {
+        return Err(Fault::Foreign);
+    }
     if !found {
         return Err(Fault::Shape);
     }

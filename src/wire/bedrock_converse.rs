@@ -178,9 +178,9 @@ fn blocks(reader: &mut Reader<'_>) -> Result<(), Fault> {
             reader.request.head.blocks.push(block);
             continue;
         }
-        reader.note_marker_block(&envelope);
-        // A marker in front of the whole head has no block to hang on.
+        // In front of the whole head it has no block to hang on.
         if let Some(ordinal) = reader.request.head.blocks.len().checked_sub(1) {
+            reader.note_marker_block(&envelope);
             let marker = (ordinal as u32, envelope.range);
             reader.request.head.markers.push(marker);
         }
