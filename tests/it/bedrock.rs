@@ -67,3 +67,8 @@ pub fn said(text: &str, calls: &[&str]) -> Answer {
 pub fn count(body: &[u8], needle: &str) -> usize {
     String::from_utf8_lossy(body).matches(needle).count()
 }
+
+/// An answer that no other conversation has by chance.
+pub fn long() -> String {
+    "Every part of the plan was read and none is left open. ".repeat(5)
+}

@@ -135,7 +135,7 @@ pub fn said(src: &[u8], ranges: &[Range<usize>]) -> Option<Said> {
                 let call = Envelope::read(&mut inner).ok()?;
                 said.calls.extend(call.text(&inner, b"toolUseId"));
             }
-            b"toolResult" | b"citationsContent" => said.text.push_str(&texts(src, value)),
+            b"citationsContent" => said.text.push_str(&texts(src, value)),
             _ => {}
         }
     }

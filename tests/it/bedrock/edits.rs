@@ -202,7 +202,7 @@ fn markers_of_the_head_return_to_the_frozen_blocks() {
     let one = [user(json!([text("one")]))];
     let two = [
         one[0].clone(),
-        assistant(json!([text("a one")])),
+        assistant(json!([text(&long())])),
         user(json!([text("two")])),
     ];
     let changed = prompt("act");
@@ -231,7 +231,7 @@ fn markers_of_the_head_return_to_the_frozen_blocks() {
         (json!([]), json!([text(&a), text(b)])),
     ] {
         let mut core = core(PLAIN);
-        send(&mut core, &body(frozen.clone(), &one), &said("a one", &[]));
+        send(&mut core, &body(frozen.clone(), &one), &said(&long(), &[]));
         let sent = body(client.clone(), &two);
         let second = send(&mut core, &sent, &said("a two", &[]));
         let out: Value = serde_json::from_slice(&second.out).unwrap();
@@ -247,21 +247,21 @@ fn a_head_that_is_gone_or_new_is_put_in_and_told() {
     let one = [user(json!([text("one")]))];
     let two = [
         one[0].clone(),
-        assistant(json!([text("a one")])),
+        assistant(json!([text(&long())])),
         user(json!([text("two")])),
     ];
     let bare = |messages: &[Value]| Bytes::from(json!({"messages": messages}).to_string());
     send(
         &mut core,
         &body(json!([text(&prompt("plan"))]), &one),
-        &said("a one", &[]),
+        &said(&long(), &[]),
     );
     let second = send(&mut core, &bare(&two), &said("a two", &[]));
     let out: Value = serde_json::from_slice(&second.out).unwrap();
     assert_eq!(out["system"], json!([text(&prompt("plan"))]));
 
     let mut core = self::core(PLAIN);
-    send(&mut core, &bare(&one), &said("a one", &[]));
+    send(&mut core, &bare(&one), &said(&long(), &[]));
     let second = send(
         &mut core,
         &body(json!([text(&prompt("plan")), marker()]), &two),
@@ -346,16 +346,18 @@ fn verdicts_name_places_as_the_client_knows_them() {
         assistant(json!([text("x"), text("y")])),
         user(json!([text("three")])),
     ];
-    let mut edited = history.clone();
+    let more = [assistant(json!([text(&long())])), user(json!([text("four")]))];
+    let grown = [&history[..], &more].concat();
+    let mut edited = grown.clone();
     edited[3] = assistant(json!([text("x"), marker(), text("z")]));
     let changed = json!([tool("a", "x"), tool("b", "x"), tool("c", "y"), marker()]);
     for (now, expected) in [
         (
-            ask(changed, system.clone(), &history),
+            ask(changed, system.clone(), &grown),
             "rewrite/tool_changed@tools[2]:c",
         ),
         (
-            ask(tools.clone(), json!([text("One."), text("2.")]), &history),
+            ask(tools.clone(), json!([text("One."), text("2.")]), &grown),
             "rewrite/system_changed@system[1]",
         ),
         (
@@ -366,7 +368,7 @@ fn verdicts_name_places_as_the_client_knows_them() {
             ask(
                 tools.clone(),
                 json!([text("One."), text("Two."), marker()]),
-                &history,
+                &grown,
             ),
             "extend/none",
         ),
@@ -376,9 +378,9 @@ fn verdicts_name_places_as_the_client_knows_them() {
         send(
             &mut core,
             &ask(tools.clone(), system.clone(), &history),
-            &said("ok", &[]),
+            &said(&long(), &[]),
         );
-        let turn = send(&mut core, &now, &said("ok", &[]));
+        let turn = send(&mut core, &now, &said(&long(), &[]));
         assert_eq!(turn.plan.received.to_string(), expected);
         assert_eq!(turn.out, now);
     }
