@@ -22,7 +22,7 @@ use tokio::{process::Command, sync::Mutex, time::timeout};
 
 /// Where credentials come from, with those that were found last.
 pub struct Chain {
-    variable: Box<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    variable: Box<Variables>,
     /// One request looks, the others wait for what it finds.
     last: Mutex<Option<Looked>>,
 }
@@ -47,6 +47,9 @@ struct Looked {
     found: Result<Credentials, Missing>,
     until: SystemTime,
 }
+
+/// The value of an environment variable.
+type Variables = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 /// Files are read again after so long: tools that refresh keys rewrite them.
 const STATIC: Duration = Duration::from_secs(60);

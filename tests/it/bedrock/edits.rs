@@ -99,7 +99,10 @@ fn other_models_get_a_block_of_the_turn_and_never_a_second_message() {
             .unwrap()
             .starts_with("<system-reminder>")
     );
-    assert_eq!(out[2]["content"].as_array().unwrap()[1..], [text("two"), marker()]);
+    assert_eq!(
+        out[2]["content"].as_array().unwrap()[1..],
+        [text("two"), marker()]
+    );
     // A to B to A: the first prompt comes back as a second node, and the first stays.
     let three = [
         &two[..],
@@ -190,6 +193,15 @@ fn old_models_wait_in_a_tool_loop() {
     assert_eq!(second.out, body(head("plan"), &two));
 }
 
+fn tools() -> Value {
+    json!({"tools": [{"toolSpec": {"name": "read", "inputSchema": {"json": {}}}}]})
+}
+
+/// With tools, by which a conversation is known whose whole head changes.
+fn tooled(system: Value, messages: &[Value]) -> Bytes {
+    Bytes::from(json!({"system": system, "messages": messages, "toolConfig": tools()}).to_string())
+}
+
 /// Each marker of this request's head goes behind the frozen block of its place, the last behind the last.
 #[test]
 fn markers_of_the_head_return_to_the_frozen_blocks() {
@@ -231,8 +243,8 @@ fn markers_of_the_head_return_to_the_frozen_blocks() {
         (json!([]), json!([text(&a), text(b)])),
     ] {
         let mut core = core(PLAIN);
-        send(&mut core, &body(frozen.clone(), &one), &said(&long(), &[]));
-        let sent = body(client.clone(), &two);
+        send(&mut core, &tooled(frozen.clone(), &one), &said(&long(), &[]));
+        let sent = tooled(client.clone(), &two);
         let second = send(&mut core, &sent, &said("a two", &[]));
         let out: Value = serde_json::from_slice(&second.out).unwrap();
         assert_eq!(out["system"], expected, "{client}");
@@ -250,10 +262,11 @@ fn a_head_that_is_gone_or_new_is_put_in_and_told() {
         assistant(json!([text(&long())])),
         user(json!([text("two")])),
     ];
-    let bare = |messages: &[Value]| Bytes::from(json!({"messages": messages}).to_string());
+    let bare =
+        |messages: &[Value]| Bytes::from(json!({"messages": messages, "toolConfig": tools()}).to_string());
     send(
         &mut core,
-        &body(json!([text(&prompt("plan"))]), &one),
+        &tooled(json!([text(&prompt("plan"))]), &one),
         &said(&long(), &[]),
     );
     let second = send(&mut core, &bare(&two), &said("a two", &[]));
@@ -264,7 +277,7 @@ fn a_head_that_is_gone_or_new_is_put_in_and_told() {
     send(&mut core, &bare(&one), &said(&long(), &[]));
     let second = send(
         &mut core,
-        &body(json!([text(&prompt("plan")), marker()]), &two),
+        &tooled(json!([text(&prompt("plan")), marker()]), &two),
         &said("a two", &[]),
     );
     let out: Value = serde_json::from_slice(&second.out).unwrap();
