@@ -20,6 +20,11 @@ struct Response<'a> {
     stop: Option<&'a RawValue>,
     #[serde(borrow)]
     usage: Option<&'a RawValue>,
+    /// What an error's body has instead.
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -82,12 +87,13 @@ pub(super) fn event(draft: &mut Draft, data: &[u8]) {
     }
 }
 
-/// Reads a whole body. One without an output is an error's.
+/// Reads a whole body.
 pub(super) fn body(draft: &mut Draft, data: &[u8]) {
     let Ok(response) = serde_json::from_slice::<Response>(data) else {
         return draft.doubt();
     };
-    draft.reading.errored |= response.output.is_none();
+    let error = response.message.or(response.error);
+    draft.reading.errored |= response.output.is_none() && error.is_some();
     around(draft, response.stop, response.usage);
     if let Some(output) = parsed::<Output>(draft, response.output) {
         let blocks = output.message.content.iter();
