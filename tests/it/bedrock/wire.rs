@@ -2,6 +2,7 @@
 
 use hyper::header::CONTENT_TYPE;
 use inkfast::ledger::Ledger;
+use inkfast::sim::{self, Provider};
 
 use super::answers::{converse, event};
 use super::*;
@@ -122,4 +123,44 @@ async fn invoke_streams_are_read_too() {
     );
     let usage = summary.usage.unwrap();
     assert_eq!((usage.input_total, usage.cache_read), (Some(10), Some(6)));
+}
+
+/// Against a provider that checks the order of roles and keeps a cache of its own: every edited body is taken, and the
+/// prefix is read from the cache.
+#[tokio::test]
+async fn edits_are_taken_and_the_cache_holds() {
+    for (model, cached) in [
+        ("us.anthropic.claude-opus-5-v1%3A0", true),
+        ("meta.llama3-v1%3A0", false),
+    ] {
+        let provider = Provider::start(sim::Config::default()).unwrap();
+        let (running, tap) = proxy(&provider.url(), &keys(&provider.url()), Ledger::memory()).await;
+        let path = format!("/bedrock/model/{model}/converse");
+        let mut history = vec![user(json!([text(&"Read this. ".repeat(2000))]))];
+        for (turn, mode) in ["plan", "act", "plan", "act"].into_iter().enumerate() {
+            let mut asked = history.clone();
+            asked.last_mut().unwrap()["content"]
+                .as_array_mut()
+                .unwrap()
+                .push(marker());
+            let sent = body(json!([text(&prompt(mode))]), &asked);
+            let (status, answer) = ask(running.proxy_addr, &path, &["Authorization: Bearer k"], &sent).await;
+            assert_eq!(status, 200, "{answer}");
+            let answer: Value = serde_json::from_str(&answer).unwrap();
+            let summary = tap.recv_timeout(std::time::Duration::from_secs(5)).unwrap();
+            let prefix = summary.prefix.unwrap();
+            assert_eq!(prefix.nodes, turn, "{prefix:?}");
+            if turn > 0 {
+                assert_eq!(prefix.sent, "extend/none");
+                let read = summary.usage.unwrap().cache_read;
+                assert!(
+                    !cached || read.is_some_and(|read| read > 2000),
+                    "{read:?} at {turn}"
+                );
+            }
+            history.push(answer["output"]["message"].clone());
+            history.push(user(json!([text(&format!("And part {turn}?"))])));
+        }
+        assert_eq!(provider.recorded().len(), 4);
+    }
 }
