@@ -11,6 +11,7 @@ use super::tokens::count;
 
 mod chat;
 mod messages;
+pub(super) mod responses;
 
 /// What the encoders need besides the answer.
 #[derive(Debug)]
@@ -28,6 +29,7 @@ pub(super) struct Reply<'a> {
 pub(super) fn encode(reply: &Reply) -> (Vec<Bytes>, &'static str) {
     let stream = reply.prompt.stream;
     let pieces = match (reply.prompt.format, stream) {
+        (Format::OpenAiResponses, _) => responses::encode(reply),
         (Format::OpenAiChat, false) => whole(&chat::whole(reply)),
         (Format::OpenAiChat, true) => chat::stream(reply),
         (Format::AnthropicMessages, false) => whole(&messages::whole(reply)),
@@ -43,10 +45,7 @@ pub(super) fn encode(reply: &Reply) -> (Vec<Bytes>, &'static str) {
 /// Tokens of what the assistant says.
 pub(super) fn output_tokens(format: Format, answer: &Answer) -> usize {
     // Chat Completions answers carry no thinking.
-    let thinking = answer
-        .thinking
-        .iter()
-        .filter(|_| format == Format::AnthropicMessages);
+    let thinking = answer.thinking.iter().filter(|_| format != Format::OpenAiChat);
     let texts = answer.text.iter().chain(thinking);
     let calls = answer
         .tool_calls
@@ -78,7 +77,10 @@ fn event(name: Option<&str>, data: &Value) -> Bytes {
     Bytes::from(format!("{line}data: {data}\n\n"))
 }
 
-/// `count_tokens`.
-pub(super) fn token_count(tokens: usize) -> Value {
-    json!({"input_tokens": tokens})
+/// `count_tokens`, and `input_tokens` of Responses.
+pub(super) fn token_count(format: Format, tokens: usize) -> Value {
+    match format {
+        Format::OpenAiResponses => json!({"object": "response.input_tokens", "input_tokens": tokens}),
+        _ => json!({"input_tokens": tokens}),
+    }
 }

@@ -9,18 +9,22 @@ use super::{Format, rules};
 
 mod chat;
 mod messages;
+mod responses;
+
+pub(super) use responses::arrange;
 
 pub(super) fn decode(format: Format, body: &[u8]) -> Result<Prompt, Refusal> {
     let json = Json::parse(body).map_err(|e| not_json(format, &e))?;
     match format {
         Format::OpenAiChat => chat::decode(&json),
         Format::AnthropicMessages => messages::decode(&json),
+        Format::OpenAiResponses => responses::decode(&json),
     }
 }
 
 fn not_json(format: Format, error: &serde_json::Error) -> Refusal {
     Refusal::new(match format {
-        Format::OpenAiChat => {
+        Format::OpenAiChat | Format::OpenAiResponses => {
             format!("We could not parse the JSON body of your request. (The parser said: {error})")
         }
         Format::AnthropicMessages => {

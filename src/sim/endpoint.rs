@@ -18,6 +18,12 @@ impl Endpoint {
         let path = path(incoming);
         let chat = |format, count_only| Ok(Self::Chat { format, count_only });
         match incoming.method.as_str() {
+            "POST" if path.ends_with("/responses/input_tokens") => chat(Format::OpenAiResponses, true),
+            "POST" if path.ends_with("/responses") || is_compact(incoming) => {
+                chat(Format::OpenAiResponses, false)
+            }
+            _ if incoming.lane.is_some() => chat(Format::OpenAiResponses, false),
+            "GET" if is_responses(incoming) && header(incoming, "upgrade").is_some() => Err(no_socket()),
             "POST" if path.ends_with("/chat/completions") => chat(Format::OpenAiChat, false),
             "POST" if path.ends_with("/messages/count_tokens") => chat(Format::AnthropicMessages, true),
             "POST" if path.ends_with("/messages") => chat(Format::AnthropicMessages, false),
@@ -28,6 +34,20 @@ impl Endpoint {
             }
         }
     }
+}
+
+/// The request asks for a compacted window.
+pub(super) fn is_compact(incoming: &Incoming) -> bool {
+    path(incoming).ends_with("/responses/compact")
+}
+
+fn is_responses(incoming: &Incoming) -> bool {
+    path(incoming).ends_with("/responses")
+}
+
+/// An upgrade gets here only where it is refused.
+fn no_socket() -> Refusal {
+    Refusal::new("WebSocket mode is not available here.").with_status(426)
 }
 
 /// The format that an error is written in.

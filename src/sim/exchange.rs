@@ -7,13 +7,15 @@ use bytes::Bytes;
 
 use super::answer::{self, Reply};
 use super::cache::{Cache, Lookup};
-use super::decode::decode;
-use super::endpoint::{Endpoint, api_key, format_of};
+use super::decode::{arrange, decode};
+use super::endpoint::{Endpoint, api_key, format_of, is_compact};
 use super::history::History;
+use super::memory::Memory;
 use super::prompt::{Operator, Prompt};
 use super::record::{Delivery, Reach, Recorded, Usage};
 use super::refusal::Refusal;
 use super::render::{Rendered, render};
+use super::responses::Lane;
 use super::script::{Answer, default_answer};
 use super::tokens::{chain, text_digest};
 use super::{Config, Format, rules, thinking, validate};
@@ -26,6 +28,7 @@ pub(super) struct State {
     pub(super) arrivals: u64,
     cache: Cache,
     history: History,
+    pub(super) memory: Memory,
 }
 
 /// A request as it came off the wire.
@@ -39,6 +42,10 @@ pub(super) struct Incoming {
     pub(super) body: Bytes,
     /// The body with its content encoding removed; none if that failed.
     pub(super) plain: Option<Bytes>,
+    /// Of a frame in WebSocket mode.
+    pub(super) lane: Option<Lane>,
+    /// Decided before it got here: a limit of the connection.
+    pub(super) refusal: Option<Refusal>,
 }
 
 /// What goes back, and how.
@@ -68,6 +75,16 @@ impl State {
         let outgoing = self
             .answer(&incoming, config, &mut outcome)
             .unwrap_or_else(|refusal| refused(&refusal, format_of(&incoming)));
+        self.record(incoming, outgoing.status, outcome, config);
+        outgoing
+    }
+
+    /// Records what is not answered as a request of its own.
+    pub(super) fn note(&mut self, incoming: Incoming, status: u16, config: &Config) {
+        self.record(incoming, status, Outcome::default(), config);
+    }
+
+    fn record(&mut self, incoming: Incoming, status: u16, outcome: Outcome, config: &Config) {
         self.records.push(Recorded {
             number: incoming.number,
             arrived: incoming.arrived,
@@ -76,13 +93,19 @@ impl State {
             target: incoming.target,
             headers: incoming.headers,
             body: incoming.body,
-            status: outgoing.status,
+            status: status,
             usage: outcome.usage,
             reach: outcome.reach,
             operator: outcome.operator,
             delivery: Delivery::Sending,
         });
-        outgoing
+    }
+
+    /// The operator's text of a body as the model of this provider would see it; none if the body is refused.
+    pub(super) fn effective(&self, format: Format, body: &[u8], config: &Config) -> Option<Operator> {
+        let mut prompt = decode(format, body).ok()?;
+        accept(&mut prompt, &self.memory, config).ok()?;
+        Some(prompt.operator())
     }
 
     /// Makes what an answer writes readable for later requests.
@@ -96,20 +119,31 @@ impl State {
         config: &Config,
         outcome: &mut Outcome,
     ) -> Result<Outgoing, Refusal> {
+        if let Some(refusal) = &incoming.refusal {
+            return Err(refusal.clone());
+        }
         let endpoint = Endpoint::of(incoming)?;
         let Endpoint::Chat { format, count_only } = endpoint else {
             return Ok(json_answer(&models()));
         };
         let body = incoming.plain.as_deref();
         let body = body.ok_or_else(|| Refusal::new("The request body could not be decompressed"))?;
-        let prompt = accept(format, body, config)?;
-        let rendered = check(&prompt, config)?;
+        let mut prompt = decode(format, body)?;
+        prompt.responses.lane = incoming.lane.clone();
+        prompt.responses.window = is_compact(incoming);
+        prompt.stream &= !prompt.responses.window;
+        accept(&mut prompt, &self.memory, config)?;
+        let rendered = check(&mut prompt, config)?;
         outcome.operator = Some(prompt.operator());
         if count_only {
-            return Ok(json_answer(&answer::token_count(rendered.tokens.len())));
+            return Ok(json_answer(&answer::token_count(format, rendered.tokens.len())));
         }
-        // Only now: a refused request must not use up an answer.
-        let scripted = self.script.pop_front();
+        // Only now: a refused request must not use up an answer, nor one that asks for none.
+        let silent = prompt.responses.body.is_silent();
+        let scripted = match silent {
+            true => Some(Answer::default()),
+            false => self.script.pop_front(),
+        };
         let answer = scripted.unwrap_or_else(|| default_answer(&prompt, &rendered, config.seed));
         if answer.status() >= 400 {
             return Ok(scripted_error(answer, format));
@@ -118,46 +152,59 @@ impl State {
         let scope = Scope::of(&prompt, api_key(incoming));
         outcome.reach = self
             .history
-            .reach(incoming.number, scope.everywhere, &rendered.tokens);
+            .reach(incoming.number, scope.everywhere, rendered.lasting());
         let now = config.clock.now();
         let lookup = self
             .cache
             .look_up(scope.here, &prompt, &rendered, config.minimum, now);
         let usage = usage(&prompt, &rendered, &lookup, &answer);
         outcome.usage = answer.body.is_none().then_some(usage);
-        Ok(encoded(
-            incoming.number,
-            &prompt,
-            &rendered,
-            answer,
+        prompt.responses.diagnostics = self.memory.compare(&prompt, &rendered, &lookup);
+        let thinking = answer.thinking.as_deref().unwrap_or_default();
+        let reply = Reply {
+            prompt: &prompt,
+            answer: &answer,
+            signature: thinking::sign(&rendered, thinking, config.seed),
             usage,
+            number: incoming.number,
+        };
+        if format == Format::OpenAiResponses {
+            self.memory.note(&reply, &rendered);
+        }
+        let (pieces, content_type) = answer::encode(&reply);
+        Ok(Outgoing {
+            status: answer.status(),
+            content_type,
+            pieces: answer.body.clone().map_or(pieces, |body| vec![body]),
+            manner: answer,
             lookup,
-            config.seed,
-        ))
+        })
     }
 }
 
-/// The operator's text of a body as the model of this provider would see it; none if the body is refused.
-pub(super) fn effective(format: Format, body: &[u8], config: &Config) -> Option<Operator> {
-    Some(accept(format, body, config).ok()?.operator())
-}
-
-fn accept(format: Format, body: &[u8], config: &Config) -> Result<Prompt, Refusal> {
-    let mut prompt = decode(format, body)?;
+/// Completes a prompt with what the server holds, checks it, and changes what this provider changes.
+fn accept(prompt: &mut Prompt, memory: &Memory, config: &Config) -> Result<(), Refusal> {
+    if prompt.format == Format::OpenAiResponses {
+        memory.resume(prompt)?;
+        arrange(prompt);
+    }
     if config.validate {
-        validate::validate(&prompt)?;
-        validate::template(&prompt, config.later_system)?;
+        validate::validate(prompt)?;
+        validate::template(prompt, config.later_system)?;
     }
     prompt.settle(config.later_system);
     if config.strip_attribution {
         prompt.strip_attribution();
     }
-    Ok(prompt)
+    Ok(())
 }
 
 /// Renders, and checks that the thinking that came along still belongs here.
-fn check(prompt: &Prompt, config: &Config) -> Result<Rendered, Refusal> {
+fn check(prompt: &mut Prompt, config: &Config) -> Result<Rendered, Refusal> {
     let rendered = render(prompt, config.seed);
+    if prompt.format == Format::OpenAiResponses {
+        return reasoned(prompt, rendered, config);
+    }
     if config.validate && prompt.format == Format::AnthropicMessages {
         let binds = rules::claude(&prompt.model).binds_thinking;
         thinking::check(
@@ -168,6 +215,17 @@ fn check(prompt: &Prompt, config: &Config) -> Result<Rendered, Refusal> {
         )?;
     }
     Ok(rendered)
+}
+
+/// Leaves out the reasoning that no longer belongs here.
+fn reasoned(prompt: &mut Prompt, rendered: Rendered, config: &Config) -> Result<Rendered, Refusal> {
+    let accept_foreign = config.accept_foreign_thinking || !config.validate;
+    let strays = thinking::strays(&rendered.sites, config.seed, accept_foreign)?;
+    if strays.is_empty() || !rules::responses(&prompt.model).binds_reasoning {
+        return Ok(rendered);
+    }
+    prompt.drop_reasoning(&strays);
+    Ok(render(prompt, config.seed))
 }
 
 /// Digests of what keeps prompts apart.
@@ -183,6 +241,7 @@ impl Scope {
         let format = match prompt.format {
             Format::OpenAiChat => 1,
             Format::AnthropicMessages => 2,
+            Format::OpenAiResponses => 3,
         };
         let with = |digest, part: &str| chain(text_digest(digest, part), 0);
         let everywhere = with(with(format, key), &prompt.model);
@@ -196,39 +255,14 @@ impl Scope {
 
 fn usage(prompt: &Prompt, rendered: &Rendered, lookup: &Lookup, answer: &Answer) -> Usage {
     // Before GPT-5.6 OpenAI bills and reports no writes.
-    let silent = prompt.format == Format::OpenAiChat && !rules::gpt(&prompt.model).exact;
+    let openai = matches!(prompt.format, Format::OpenAiChat | Format::OpenAiResponses);
+    let silent = openai && !rules::gpt(&prompt.model).exact;
     Usage {
         total: rendered.tokens.len(),
         cached: lookup.read,
         written: if silent { 0 } else { lookup.written },
         written_1h: if silent { 0 } else { lookup.written_1h },
         output: answer::output_tokens(prompt.format, answer),
-    }
-}
-
-fn encoded(
-    number: u64,
-    prompt: &Prompt,
-    rendered: &Rendered,
-    answer: Answer,
-    usage: Usage,
-    lookup: Lookup,
-    seed: u64,
-) -> Outgoing {
-    let thinking = answer.thinking.as_deref().unwrap_or_default();
-    let (pieces, content_type) = answer::encode(&Reply {
-        prompt,
-        answer: &answer,
-        signature: thinking::sign(rendered, thinking, seed),
-        usage,
-        number,
-    });
-    Outgoing {
-        status: answer.status(),
-        content_type,
-        pieces: answer.body.clone().map_or(pieces, |body| vec![body]),
-        manner: answer,
-        lookup,
     }
 }
 

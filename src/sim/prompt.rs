@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use super::json::Json;
+use super::responses::Responses;
 use super::{Format, LaterSystem};
 
 /// One decoded request.
@@ -25,6 +26,8 @@ pub(super) struct Prompt {
     /// Parameters in front of everything (OpenAI), and those in front of the messages (Anthropic).
     pub(super) settings: Vec<String>,
     pub(super) cache: CacheOptions,
+    /// What only the Responses API has.
+    pub(super) responses: Responses,
 }
 
 /// What a request says about caching apart from its markers.
@@ -66,6 +69,8 @@ pub(super) enum Role {
     Assistant,
     Tool,
     Function,
+    /// An item of the Responses API that is nobody's message.
+    Item,
     Unknown(String),
 }
 
@@ -112,6 +117,10 @@ impl Role {
 }
 
 impl Block {
+    pub(super) fn is_thinking(&self) -> bool {
+        matches!(self.kind, Kind::Thinking { .. } | Kind::Redacted(_))
+    }
+
     /// Thinking and empty text cannot carry a marker.
     pub(super) fn is_cacheable(&self) -> bool {
         match &self.kind {
@@ -154,6 +163,16 @@ impl Prompt {
         }
     }
 
+    /// Leaves out reasoning items and remembers their ids.
+    pub(super) fn drop_reasoning(&mut self, paths: &[String]) {
+        let gone = |message: &Message| paths.contains(&message.path);
+        let items = self.responses.items.iter().enumerate();
+        let named = items.filter(|(i, _)| paths.contains(&format!("input[{i}]")));
+        let ids = named.map(|(_, item)| item.str("id").unwrap_or_default().to_owned());
+        self.responses.removed = ids.collect();
+        self.turns.retain(|message| !gone(message));
+    }
+
     /// Leaves out the head blocks that only say which client this is.
     pub(super) fn strip_attribution(&mut self) {
         let says_client = |block: &Block| {
@@ -168,8 +187,10 @@ impl Prompt {
 
     /// The operator's text as the model would see it.
     pub(super) fn operator(&self) -> Operator {
-        let head = self.head.iter().map(Message::text).collect();
-        let later = self.turns.iter().flat_map(operator_texts).collect();
+        let speaks = |m: &&Message| m.role != Role::Item;
+        let head = self.head.iter().filter(speaks).map(Message::text).collect();
+        let turns = self.turns.iter().chain(&self.responses.behind);
+        let later = turns.flat_map(operator_texts).collect();
         Operator { head, later }
     }
 }

@@ -47,7 +47,7 @@ impl Refusal {
                 "type": "error",
                 "error": {"type": anthropic_type(self.status), "message": self.message},
             }),
-            Format::OpenAiChat => json!({"error": {
+            Format::OpenAiChat | Format::OpenAiResponses => json!({"error": {
                 "message": self.message,
                 "type": openai_type(self.status),
                 "param": self.param,

@@ -6,6 +6,7 @@ use super::refusal::Refusal;
 
 mod chat;
 mod messages;
+mod responses;
 
 pub(super) use chat::template;
 
@@ -14,5 +15,6 @@ pub(super) fn validate(prompt: &Prompt) -> Result<(), Refusal> {
     match prompt.format {
         Format::OpenAiChat => chat::validate(prompt),
         Format::AnthropicMessages => messages::validate(prompt),
+        Format::OpenAiResponses => responses::validate(&prompt.responses),
     }
 }

@@ -16,16 +16,16 @@ const ANTHROPIC_MODEL: &str = "claude-opus-5-5";
 /// The model that requests of this format are for.
 pub fn model(format: Format) -> &'static str {
     match format {
-        Format::OpenAiChat => OPENAI_MODEL,
         Format::AnthropicMessages => ANTHROPIC_MODEL,
+        _ => OPENAI_MODEL,
     }
 }
 
 /// The whole request.
 pub fn write(format: Format, head: &[String], messages: &[Message]) -> String {
     match format {
-        Format::OpenAiChat => openai_chat(head, messages),
         Format::AnthropicMessages => anthropic_messages(head, messages),
+        _ => openai_chat(head, messages),
     }
 }
 
