@@ -93,7 +93,7 @@ impl State {
             target: incoming.target,
             headers: incoming.headers,
             body: incoming.body,
-            status: status,
+            status,
             usage: outcome.usage,
             reach: outcome.reach,
             operator: outcome.operator,
@@ -126,25 +126,15 @@ impl State {
         let Endpoint::Chat { format, count_only } = endpoint else {
             return Ok(json_answer(&models()));
         };
-        let body = incoming.plain.as_deref();
-        let body = body.ok_or_else(|| Refusal::new("The request body could not be decompressed"))?;
-        let mut prompt = decode(format, body)?;
-        prompt.responses.lane = incoming.lane.clone();
-        prompt.responses.window = is_compact(incoming);
-        prompt.stream &= !prompt.responses.window;
+        let mut prompt = decoded(format, incoming)?;
         accept(&mut prompt, &self.memory, config)?;
         let rendered = check(&mut prompt, config)?;
         outcome.operator = Some(prompt.operator());
         if count_only {
             return Ok(json_answer(&answer::token_count(format, rendered.tokens.len())));
         }
-        // Only now: a refused request must not use up an answer, nor one that asks for none.
-        let silent = prompt.responses.body.is_silent();
-        let scripted = match silent {
-            true => Some(Answer::default()),
-            false => self.script.pop_front(),
-        };
-        let answer = scripted.unwrap_or_else(|| default_answer(&prompt, &rendered, config.seed));
+        // Only now: a refused request must not use up an answer.
+        let answer = self.next_answer(&prompt, &rendered, config);
         if answer.status() >= 400 {
             return Ok(scripted_error(answer, format));
         }
@@ -171,15 +161,26 @@ impl State {
         if format == Format::OpenAiResponses {
             self.memory.note(&reply, &rendered);
         }
-        let (pieces, content_type) = answer::encode(&reply);
-        Ok(Outgoing {
-            status: answer.status(),
-            content_type,
-            pieces: answer.body.clone().map_or(pieces, |body| vec![body]),
-            manner: answer,
-            lookup,
-        })
+        Ok(encoded(&reply, lookup))
     }
+
+    fn next_answer(&mut self, prompt: &Prompt, rendered: &Rendered, config: &Config) -> Answer {
+        if prompt.responses.body.is_silent() {
+            return Answer::default();
+        }
+        let scripted = self.script.pop_front();
+        scripted.unwrap_or_else(|| default_answer(prompt, rendered, config.seed))
+    }
+}
+
+fn decoded(format: Format, incoming: &Incoming) -> Result<Prompt, Refusal> {
+    let body = incoming.plain.as_deref();
+    let body = body.ok_or_else(|| Refusal::new("The request body could not be decompressed"))?;
+    let mut prompt = decode(format, body)?;
+    prompt.responses.lane = incoming.lane.clone();
+    prompt.responses.window = is_compact(incoming);
+    prompt.stream &= !prompt.responses.window;
+    Ok(prompt)
 }
 
 /// Completes a prompt with what the server holds, checks it, and changes what this provider changes.
@@ -263,6 +264,18 @@ fn usage(prompt: &Prompt, rendered: &Rendered, lookup: &Lookup, answer: &Answer)
         written: if silent { 0 } else { lookup.written },
         written_1h: if silent { 0 } else { lookup.written_1h },
         output: answer::output_tokens(prompt.format, answer),
+    }
+}
+
+fn encoded(reply: &Reply, lookup: Lookup) -> Outgoing {
+    let (pieces, content_type) = answer::encode(reply);
+    let answer = reply.answer.clone();
+    Outgoing {
+        status: answer.status(),
+        content_type,
+        pieces: answer.body.clone().map_or(pieces, |body| vec![body]),
+        manner: answer,
+        lookup,
     }
 }
 

@@ -27,8 +27,8 @@ pub(super) struct Memory {
     lanes: HashMap<Lane, (String, Vec<Json>)>,
     /// What diagnostics compare, of every response.
     compared: HashMap<String, Compared>,
-    /// Responses under way in WebSocket mode, with the input that waits for their end.
-    active: HashMap<String, Vec<Json>>,
+    /// By the id of the response.
+    active: HashMap<String, Active>,
     connections: u64,
 }
 
@@ -37,6 +37,14 @@ struct Compared {
     /// Reason of a miss, and the text that must be equal.
     features: Vec<(&'static str, String)>,
     tokens: Vec<u32>,
+}
+
+/// A response in WebSocket mode that is under way.
+#[derive(Debug)]
+struct Active {
+    lane: Lane,
+    /// Input that waits for its end.
+    queued: Vec<Json>,
 }
 
 impl Memory {
@@ -150,29 +158,37 @@ impl Memory {
     }
 
     /// A response in WebSocket mode that takes more input until [`finish`](Self::finish).
-    pub(super) fn begin(&mut self, response: &str) {
-        self.active.insert(response.to_owned(), Vec::new());
+    pub(super) fn begin(&mut self, response: &str, lane: Lane) {
+        let queued = Vec::new();
+        self.active.insert(response.to_owned(), Active { lane, queued });
     }
 
-    /// Queues input behind a response under way.
+    /// Queues input behind a response under way on this connection, and says on which lane it is.
     ///
     /// # Errors
     ///
     /// The vendor's code: it has ended, or never was.
-    pub(super) fn steer(&mut self, response: &str, input: Vec<Json>) -> Result<(), &'static str> {
-        let Some(queued) = self.active.get_mut(response) else {
-            return Err(match self.compared.contains_key(response) {
-                true => "response_already_completed",
-                false => "response_not_found",
-            });
-        };
-        queued.extend(input);
-        Ok(())
+    pub(super) fn steer(
+        &mut self,
+        response: &str,
+        connection: u64,
+        input: Vec<Json>,
+    ) -> Result<Lane, &'static str> {
+        let active = self.active.get_mut(response);
+        if let Some(active) = active.filter(|active| active.lane.connection == connection) {
+            active.queued.extend(input);
+            return Ok(active.lane.clone());
+        }
+        Err(match self.find(response, Some(connection)).is_some() {
+            true => "response_already_completed",
+            false => "response_not_found",
+        })
     }
 
     /// The input that waited for the end of a response.
     pub(super) fn finish(&mut self, response: &str) -> Vec<Json> {
-        self.active.remove(response).unwrap_or_default()
+        let ended = self.active.remove(response);
+        ended.map_or_else(Vec::new, |active| active.queued)
     }
 
     /// A response that waits for the client's tools.
@@ -187,9 +203,11 @@ impl Memory {
         self.connections
     }
 
-    /// Forgets the lanes of a connection.
+    /// Forgets the lanes of a connection and what is under way there.
     pub(super) fn close(&mut self, connection: u64) {
         self.lanes.retain(|lane, _| lane.connection != connection);
+        self.active
+            .retain(|_, active| active.lane.connection != connection);
     }
 }
 

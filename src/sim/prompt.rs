@@ -132,6 +132,11 @@ impl Block {
 }
 
 impl Message {
+    /// A reasoning item, or a turn of thinking only.
+    pub(super) fn is_thinking(&self) -> bool {
+        !self.blocks.is_empty() && self.blocks.iter().all(Block::is_thinking)
+    }
+
     pub(super) fn text(&self) -> String {
         let texts: Vec<&str> = self.blocks.iter().filter_map(|b| b.kind.text()).collect();
         texts.join("\n")

@@ -79,6 +79,10 @@ pub(super) fn render(prompt: &Prompt, seed: u64) -> Rendered {
     for (i, message) in prompt.turns.iter().enumerate() {
         let same = anthropic && i > 0 && prompt.turns[i - 1].role == message.role;
         pen.skip_thinking = i < forgotten;
+        // An item of its own, forgotten as a whole.
+        if pen.skip_thinking && !anthropic && message.is_thinking() {
+            continue;
+        }
         pen.message(message, same, is_eligible(&prompt.turns, i));
     }
     pen.behind(prompt.responses.behind.as_ref());
@@ -227,7 +231,7 @@ impl Pen {
 
     fn speaker(&mut self, message: &Message) {
         let mark = role_mark(&message.role);
-        match message.blocks.iter().all(Block::is_thinking) {
+        match message.is_thinking() {
             // Of an item that is dropped with its thinking.
             true => self.put_unbound(STRUCTURE | u32::from(mark)),
             false => self.mark(mark),

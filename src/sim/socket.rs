@@ -3,7 +3,7 @@
 //! A `response.create` frame goes through the provider like a request with the method [`METHOD`]; lanes (`stream_id`) are
 //! worked off in order, each at its own pace. No extension is negotiated.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hyper::body::Incoming as Body;
@@ -53,6 +53,7 @@ pub(super) fn open(mut request: Request<Body>, shared: Shared, heard: &Heard) ->
     let number = shared.state().memory.connect();
     let opening = Opening {
         number,
+        at: shared.config.clock.now(),
         target: target.map_or_else(String::new, ToString::to_string),
         headers: raw.unwrap_or_else(|| parsed(request.headers())),
         shared,
@@ -90,6 +91,8 @@ struct Opening {
     shared: Shared,
     /// Unique in this provider.
     number: u64,
+    /// On the provider's clock.
+    at: Duration,
     target: String,
     headers: Vec<(String, String)>,
 }

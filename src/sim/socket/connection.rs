@@ -9,7 +9,8 @@ use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use serde_json::Value;
+use tokio::sync::mpsc::{Sender, channel};
 use tokio::task::JoinSet;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
@@ -34,12 +35,14 @@ pub(super) enum Order {
 /// Named lanes of one connection, and requests in flight on all of them.
 const LANES: usize = 32;
 const IN_FLIGHT: usize = 16;
+/// Events that wait for the socket, before a lane waits too.
+const OUTBOX: usize = 64;
 /// How often the age of a connection is looked at.
 const TICK: Duration = Duration::from_millis(10);
 
 /// Until the client leaves, a limit is reached, or an answer is cut. Whatever a lane still does ends with it.
 pub(super) async fn run(mut socket: Socket, opening: Opening) {
-    let (orders, mut outbox) = unbounded_channel();
+    let (orders, mut outbox) = channel(OUTBOX);
     let mut connection = Connection::new(opening, orders);
     let mut ticks = tokio::time::interval(TICK);
     loop {
@@ -59,37 +62,36 @@ pub(super) async fn run(mut socket: Socket, opening: Opening) {
             },
             _ = ticks.tick() => {}
         }
-        if connection.is_over() {
-            flush(&mut socket, &mut outbox).await;
+        let over = connection.is_over();
+        for text in connection.said.drain(..) {
+            if socket.send(Message::text(text)).await.is_err() {
+                return;
+            }
+        }
+        if over {
+            // The client may have left already.
+            let _ = socket.close(None).await;
             return;
         }
     }
 }
 
-async fn flush(socket: &mut Socket, outbox: &mut UnboundedReceiver<Order>) {
-    while let Ok(Order::Send(text)) = outbox.try_recv() {
-        // The client may have left already.
-        let _ = socket.send(Message::text(text)).await;
-    }
-    let _ = socket.close(None).await;
-}
-
 struct Connection {
     opening: Opening,
-    opened: Duration,
     /// `response.create` frames so far.
     frames: usize,
     over: bool,
-    lanes: HashMap<Option<String>, UnboundedSender<Job>>,
+    lanes: HashMap<Option<String>, Sender<Job>>,
     workers: JoinSet<()>,
     in_flight: Arc<AtomicUsize>,
-    orders: UnboundedSender<Order>,
+    orders: Sender<Order>,
+    /// Events of the connection's own, for the loop to send.
+    said: Vec<String>,
 }
 
 impl Connection {
-    fn new(opening: Opening, orders: UnboundedSender<Order>) -> Self {
+    fn new(opening: Opening, orders: Sender<Order>) -> Self {
         Self {
-            opened: opening.shared.config.clock.now(),
             opening,
             frames: 0,
             over: false,
@@ -97,6 +99,7 @@ impl Connection {
             workers: JoinSet::new(),
             in_flight: Arc::default(),
             orders,
+            said: Vec::new(),
         }
     }
 
@@ -106,7 +109,7 @@ impl Connection {
             Some("response.create") => self.create(bytes, &frame),
             Some("response.steer") => {
                 let event = steer::steer(&self.opening, bytes, &frame);
-                self.send(event.to_string());
+                self.say(&event);
             }
             other => {
                 let text = format!(
@@ -114,7 +117,7 @@ impl Connection {
                     other.unwrap_or_default()
                 );
                 let refusal = Refusal::new(text).param("type").code("invalid_value");
-                self.send(refusal_event(&refusal, stream_of(&frame).as_deref()).to_string());
+                self.say(&refusal_event(&refusal, stream_of(&frame).as_deref()));
             }
         }
     }
@@ -131,15 +134,15 @@ impl Connection {
             incoming.refusal = Some(stream_limit());
         }
         if let Some(refusal) = &incoming.refusal {
-            self.send(refusal_event(refusal, stream.as_deref()).to_string());
+            self.say(&refusal_event(refusal, stream.as_deref()));
             let (shared, number) = (&self.opening.shared, incoming.number);
             shared.state().exchange(incoming, &shared.config);
             Watch::new(shared.clone(), number).end(Delivery::Sent);
             return;
         }
         self.in_flight.fetch_add(1, Ordering::SeqCst);
-        // The lane lives as long as its sender, so that this cannot fail.
-        let _ = self.lane(stream).send(Job { incoming });
+        // The lane lives as long as its sender and has room for all that is in flight: this cannot fail.
+        let _ = self.lane(stream).try_send(Job { incoming });
     }
 
     fn is_full(&self, stream: &Option<String>) -> bool {
@@ -148,9 +151,9 @@ impl Connection {
         (opens && named >= LANES) || self.in_flight.load(Ordering::SeqCst) >= IN_FLIGHT
     }
 
-    fn lane(&mut self, stream: Option<String>) -> &UnboundedSender<Job> {
+    fn lane(&mut self, stream: Option<String>) -> &Sender<Job> {
         self.lanes.entry(stream).or_insert_with(|| {
-            let (sender, jobs) = unbounded_channel();
+            let (sender, jobs) = channel(IN_FLIGHT);
             let worker = work(
                 jobs,
                 self.opening.clone(),
@@ -164,17 +167,16 @@ impl Connection {
 
     fn is_over(&mut self) -> bool {
         let config = &self.opening.shared.config;
-        let age = config.clock.now().saturating_sub(self.opened);
+        let age = config.clock.now().saturating_sub(self.opening.at);
         if !self.over && config.socket.max_age.is_some_and(|most| age >= most) {
             self.over = true;
-            self.send(refusal_event(&connection_limit(), None).to_string());
+            self.say(&refusal_event(&connection_limit(), None));
         }
         self.over
     }
 
-    fn send(&self, text: String) {
-        // The receiver is held by the loop that calls this.
-        let _ = self.orders.send(Order::Send(text));
+    fn say(&mut self, event: &Value) {
+        self.said.push(event.to_string());
     }
 }
 

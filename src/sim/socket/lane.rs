@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use serde_json::Value;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+use tokio::sync::mpsc::{Receiver, Sender};
 
 use super::connection::Order;
 use super::{Opening, error_event, steer};
@@ -22,9 +22,9 @@ pub(super) struct Job {
 
 /// Works jobs off until the connection is gone.
 pub(super) async fn work(
-    mut jobs: UnboundedReceiver<Job>,
+    mut jobs: Receiver<Job>,
     opening: Opening,
-    orders: UnboundedSender<Order>,
+    orders: Sender<Order>,
     in_flight: Arc<AtomicUsize>,
 ) {
     while let Some(job) = jobs.recv().await {
@@ -37,13 +37,15 @@ pub(super) async fn work(
 }
 
 /// Answers one request; what was steered into it meanwhile is the next one.
-async fn answer(incoming: Incoming, opening: &Opening, orders: &UnboundedSender<Order>) -> Option<Incoming> {
+async fn answer(incoming: Incoming, opening: &Opening, orders: &Sender<Order>) -> Option<Incoming> {
     let shared = &opening.shared;
     let (number, body) = (incoming.number, incoming.body.clone());
     let stream = incoming.lane.as_ref().and_then(|lane| lane.stream.clone());
     let outgoing = {
         let mut state = shared.state();
-        state.memory.begin(&id(number));
+        if let Some(lane) = &incoming.lane {
+            state.memory.begin(&id(number), lane.clone());
+        }
         state.exchange(incoming, &shared.config)
     };
     let watch = Watch::new(shared.clone(), number);
@@ -58,18 +60,13 @@ async fn answer(incoming: Incoming, opening: &Opening, orders: &UnboundedSender<
     let blocked = !succeeded || shared.state().memory.ends_in_call(&id(number), opening.number);
     if blocked {
         let event = steer::uncommitted(&id(number), &queued, stream.as_deref());
-        let _ = orders.send(Order::Send(event.to_string()));
+        let _ = orders.send(Order::Send(event.to_string())).await;
         return None;
     }
     Some(steer::successor(opening, &body, &id(number), queued, stream))
 }
 
-async fn deliver(
-    outgoing: Outgoing,
-    stream: Option<&str>,
-    mut watch: Watch,
-    orders: &UnboundedSender<Order>,
-) {
+async fn deliver(outgoing: Outgoing, stream: Option<&str>, mut watch: Watch, orders: &Sender<Order>) {
     let manner = outgoing.manner;
     let mut left = manner.cut;
     for (i, piece) in outgoing.pieces.into_iter().enumerate() {
@@ -79,12 +76,12 @@ async fn deliver(
         // A frame goes out whole or not at all.
         if left.is_some_and(|left| piece.len() > left) {
             watch.end(Delivery::Cut);
-            let _ = orders.send(Order::Cut);
+            let _ = orders.send(Order::Cut).await;
             return;
         }
         left = left.map(|left| left - piece.len());
         let text = frame(outgoing.status, &piece, stream);
-        if orders.send(Order::Send(text)).is_err() {
+        if orders.send(Order::Send(text)).await.is_err() {
             return;
         }
     }

@@ -18,24 +18,28 @@ pub(super) fn steer(opening: &Opening, bytes: Bytes, frame: &Json) -> Value {
     let number = incoming.number;
     let response = frame.str("previous_response_id").unwrap_or_default();
     let mut state = opening.shared.state();
-    let queued = input(frame)
-        .map_err(|why| ("invalid_input", why))
-        .and_then(|items| {
-            let queued = state.memory.steer(response, items);
-            queued.map_err(|code| (code, format!("The response '{response}' takes no input.")))
-        });
+    let queued = input(frame).map_err(|why| ("invalid_input", why));
+    let queued = queued.and_then(|items| {
+        let lane = state.memory.steer(response, opening.number, items);
+        lane.map_err(|code| (code, format!("The response '{response}' takes no input.")))
+    });
     let status = if queued.is_ok() { 200 } else { 400 };
     state.note(incoming, status, &opening.shared.config);
     drop(state);
     Watch::new(opening.shared.clone(), number).end(Delivery::Sent);
-    match queued {
-        Ok(()) => json!({
-            "type": "response.steer.accepted",
-            "sequence_number": 0,
-            "steer": {"id": format!("steer_sim{number:08x}"), "previous_response_id": response},
-        }),
-        Err((code, why)) => failed(code, &why, response, frame.get("input").unwrap_or(&Json::Null)),
+    let lane = match queued {
+        Ok(lane) => lane,
+        Err((code, why)) => return failed(code, &why, response, frame.get("input").unwrap_or(&Json::Null)),
+    };
+    let mut accepted = json!({
+        "type": "response.steer.accepted",
+        "sequence_number": 0,
+        "steer": {"id": format!("steer_sim{number:08x}"), "previous_response_id": response},
+    });
+    if let Some(stream) = lane.stream {
+        accepted["stream_id"] = json!(stream);
     }
+    accepted
 }
 
 /// Queued input whose response had no successor.

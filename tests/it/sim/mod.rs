@@ -7,6 +7,7 @@ mod answers;
 mod cache;
 mod cache_chat;
 mod refusals;
+mod responses;
 mod thinking;
 mod views;
 
