@@ -8,17 +8,22 @@ use bytes::Bytes;
 use super::answer::{self, Reply};
 use super::cache::{Cache, Lookup};
 use super::decode::{arrange, decode};
+use super::endpoint::hosted::Call;
 use super::endpoint::{Endpoint, api_key, format_of, is_compact};
+use super::held::{Creation, Held};
 use super::history::History;
+use super::json::Json;
 use super::memory::Memory;
 use super::prompt::{Operator, Prompt};
 use super::record::{Delivery, Reach, Recorded, Usage};
 use super::refusal::Refusal;
 use super::render::{Rendered, render};
 use super::responses::Lane;
+use super::rules::Places;
 use super::script::{Answer, default_answer};
+use super::server::Shared;
 use super::tokens::{chain, text_digest};
-use super::{Config, Format, rules, thinking, validate};
+use super::{Config, Format, rules, signing, thinking, validate};
 
 /// Everything that changes while the provider runs.
 #[derive(Debug, Default)]
@@ -28,6 +33,7 @@ pub(super) struct State {
     pub(super) arrivals: u64,
     cache: Cache,
     history: History,
+    held: Held,
     pub(super) memory: Memory,
 }
 
@@ -101,13 +107,6 @@ impl State {
         });
     }
 
-    /// The operator's text of a body as the model of this provider would see it; none if the body is refused.
-    pub(super) fn effective(&self, format: Format, body: &[u8], config: &Config) -> Option<Operator> {
-        let mut prompt = decode(format, body).ok()?;
-        accept(&mut prompt, &self.memory, config).ok()?;
-        Some(prompt.operator())
-    }
-
     /// Makes what an answer writes readable for later requests.
     pub(super) fn commit(&mut self, lookup: &Lookup, config: &Config) {
         self.cache.commit(lookup, config.clock.now());
@@ -122,46 +121,66 @@ impl State {
         if let Some(refusal) = &incoming.refusal {
             return Err(refusal.clone());
         }
-        let endpoint = Endpoint::of(incoming)?;
-        let Endpoint::Chat { format, count_only } = endpoint else {
-            return Ok(json_answer(&models()));
+        let call = match Endpoint::at(&incoming.method, &incoming.target)? {
+            Endpoint::About(what) => return Ok(json_answer(&what)),
+            Endpoint::CachedContents { parent } => return self.hold(incoming, parent.as_deref(), config),
+            endpoint => match endpoint.call() {
+                Some(call) => call,
+                None => return Ok(json_answer(&models())),
+            },
         };
-        let mut prompt = decoded(format, incoming)?;
-        accept(&mut prompt, &self.memory, config)?;
+        if let Some(key) = config.aws.as_ref().filter(|_| call.is_bedrock()) {
+            signing::check(incoming, key)?;
+        }
+        self.chat(&call, incoming, config, outcome)
+    }
+
+    fn chat(
+        &mut self,
+        call: &Call,
+        incoming: &Incoming,
+        config: &Config,
+        outcome: &mut Outcome,
+    ) -> Result<Outgoing, Refusal> {
+        let key = api_key(incoming);
+        let mut prompt = decoded(call, incoming)?;
+        self.accept(&mut prompt, Some(key), config)?;
         let rendered = check(&mut prompt, config)?;
         outcome.operator = Some(prompt.operator());
-        if count_only {
-            return Ok(json_answer(&answer::token_count(format, rendered.tokens.len())));
+        if call.count_only {
+            return Ok(json_answer(&answer::token_count(call, rendered.tokens.len())));
+        }
+        if prompt.only_loads() {
+            return Ok(json_answer(&answer::loaded(&prompt.model)));
         }
         // Only now: a refused request must not use up an answer.
         let answer = self.next_answer(&prompt, &rendered, config);
         if answer.status() >= 400 {
-            return Ok(scripted_error(answer, format));
+            return Ok(scripted_error(answer, call.error_format()));
         }
         // An error above neither reads nor writes; from here on the prompt counts as processed.
-        let scope = Scope::of(&prompt, api_key(incoming));
+        let scope = Scope::of(&prompt, key);
         outcome.reach = self
             .history
             .reach(incoming.number, scope.everywhere, rendered.lasting());
-        let now = config.clock.now();
-        let lookup = self
-            .cache
-            .look_up(scope.here, &prompt, &rendered, config.minimum, now);
-        let usage = usage(&prompt, &rendered, &lookup, &answer);
+        let lookup = self.cache.look_up(scope.here, &prompt, &rendered, config);
+        let usage = usage(&prompt, &rendered, &lookup, &answer, config);
         outcome.usage = answer.body.is_none().then_some(usage);
         prompt.responses.diagnostics = self.memory.compare(&prompt, &rendered, &lookup);
-        let thinking = answer.thinking.as_deref().unwrap_or_default();
         let reply = Reply {
+            call,
             prompt: &prompt,
+            signature: thinking::sign(&rendered, &answer::signed(prompt.format, &answer), config.seed),
             answer: &answer,
-            signature: thinking::sign(&rendered, thinking, config.seed),
+            dialect: config.dialect,
             usage,
             number: incoming.number,
         };
-        if format == Format::OpenAiResponses {
+        if call.format == Format::OpenAiResponses {
             self.memory.note(&reply, &rendered);
         }
-        Ok(encoded(&reply, lookup))
+        let encoded = answer::encode(&reply);
+        Ok(outgoing(encoded, answer, lookup))
     }
 
     fn next_answer(&mut self, prompt: &Prompt, rendered: &Rendered, config: &Config) -> Answer {
@@ -171,33 +190,67 @@ impl State {
         let scripted = self.script.pop_front();
         scripted.unwrap_or_else(|| default_answer(prompt, rendered, config.seed))
     }
+
+    /// Creates an explicit cache of Gemini's.
+    fn hold(
+        &mut self,
+        incoming: &Incoming,
+        parent: Option<&str>,
+        config: &Config,
+    ) -> Result<Outgoing, Refusal> {
+        let call = Call::plain(Format::Gemini, false);
+        let body = plain(incoming)?;
+        let prompt = decode(&call, body)?;
+        let creation = Creation {
+            parent,
+            key: api_key(incoming),
+            body: &Json::parse(body).map_err(|e| Refusal::new(e.to_string()))?,
+            tokens: render(&prompt, config.seed).tokens.len(),
+            minimum: config.minimum.unwrap_or(rules::gemini(&prompt.model).minimum),
+            prompt,
+        };
+        let created = self.held.create(creation, config.clock.now())?;
+        Ok(json_answer(&created))
+    }
+
+    /// Completes a prompt with what the server holds, checks it, and changes what this provider changes.
+    fn accept(&self, prompt: &mut Prompt, key: Option<&str>, config: &Config) -> Result<(), Refusal> {
+        self.held.lead(prompt, key, config.clock.now())?;
+        if prompt.format == Format::OpenAiResponses {
+            self.memory.resume(prompt)?;
+            arrange(prompt);
+        }
+        if config.validate {
+            validate::validate(prompt)?;
+            validate::template(prompt, config.later_system)?;
+        }
+        prompt.settle(config.later_system);
+        if config.strip_attribution {
+            prompt.strip_attribution();
+        }
+        Ok(())
+    }
 }
 
-fn decoded(format: Format, incoming: &Incoming) -> Result<Prompt, Refusal> {
+fn plain(incoming: &Incoming) -> Result<&[u8], Refusal> {
     let body = incoming.plain.as_deref();
-    let body = body.ok_or_else(|| Refusal::new("The request body could not be decompressed"))?;
-    let mut prompt = decode(format, body)?;
+    body.ok_or_else(|| Refusal::new("The request body could not be decompressed"))
+}
+
+fn decoded(call: &Call, incoming: &Incoming) -> Result<Prompt, Refusal> {
+    let mut prompt = decode(call, plain(incoming)?)?;
     prompt.responses.lane = incoming.lane.clone();
     prompt.responses.window = is_compact(incoming);
-    prompt.stream &= !prompt.responses.window;
+    // A frame asks for events without saying so.
+    prompt.stream = (prompt.stream || incoming.lane.is_some()) && !prompt.responses.window;
     Ok(prompt)
 }
 
-/// Completes a prompt with what the server holds, checks it, and changes what this provider changes.
-fn accept(prompt: &mut Prompt, memory: &Memory, config: &Config) -> Result<(), Refusal> {
-    if prompt.format == Format::OpenAiResponses {
-        memory.resume(prompt)?;
-        arrange(prompt);
-    }
-    if config.validate {
-        validate::validate(prompt)?;
-        validate::template(prompt, config.later_system)?;
-    }
-    prompt.settle(config.later_system);
-    if config.strip_attribution {
-        prompt.strip_attribution();
-    }
-    Ok(())
+/// The operator's text of a body as the model of this provider would see it; none if the body is refused.
+pub(super) fn effective(call: &Call, body: &[u8], shared: &Shared) -> Option<Operator> {
+    let mut prompt = decode(call, body).ok()?;
+    shared.state().accept(&mut prompt, None, &shared.config).ok()?;
+    Some(prompt.operator())
 }
 
 /// Renders, and checks that the thinking that came along still belongs here.
@@ -206,14 +259,15 @@ fn check(prompt: &mut Prompt, config: &Config) -> Result<Rendered, Refusal> {
     if prompt.format == Format::OpenAiResponses {
         return reasoned(prompt, rendered, config);
     }
-    if config.validate && prompt.format == Format::AnthropicMessages {
-        let binds = rules::claude(&prompt.model).binds_thinking;
-        thinking::check(
-            &rendered.sites,
-            config.seed,
-            binds,
-            config.accept_foreign_thinking,
-        )?;
+    if config.validate {
+        let binds = prompt.format.is_anthropics() && rules::claude(&prompt.model).binds_thinking;
+        let foreign = config.accept_foreign_thinking;
+        thinking::check(&rendered.sites, config.seed, binds, foreign).map_err(|refusal| {
+            match prompt.format {
+                Format::Gemini => Refusal::new("Thought signature is not valid."),
+                _ => refusal,
+            }
+        })?;
     }
     Ok(rendered)
 }
@@ -242,7 +296,10 @@ impl Scope {
         let format = match prompt.format {
             Format::OpenAiChat => 1,
             Format::AnthropicMessages => 2,
-            Format::OpenAiResponses => 3,
+            Format::Gemini => 3,
+            Format::BedrockConverse => 4,
+            Format::Ollama => 5,
+            Format::OpenAiResponses => 6,
         };
         let with = |digest, part: &str| chain(text_digest(digest, part), 0);
         let everywhere = with(with(format, key), &prompt.model);
@@ -254,22 +311,20 @@ impl Scope {
     }
 }
 
-fn usage(prompt: &Prompt, rendered: &Rendered, lookup: &Lookup, answer: &Answer) -> Usage {
-    // Before GPT-5.6 OpenAI bills and reports no writes.
-    let openai = matches!(prompt.format, Format::OpenAiChat | Format::OpenAiResponses);
-    let silent = openai && !rules::gpt(&prompt.model).exact;
+fn usage(prompt: &Prompt, rendered: &Rendered, lookup: &Lookup, answer: &Answer, config: &Config) -> Usage {
+    // What is cached without being asked is neither billed nor reported as written, before GPT-5.6.
+    let habit = rules::habit(prompt.format, &prompt.model, config.dialect);
+    let silent = matches!(habit.places, Places::Steps(_));
     Usage {
         total: rendered.tokens.len(),
         cached: lookup.read,
         written: if silent { 0 } else { lookup.written },
         written_1h: if silent { 0 } else { lookup.written_1h },
-        output: answer::output_tokens(prompt.format, answer),
+        output: answer::output_tokens(prompt.format, config.dialect, answer),
     }
 }
 
-fn encoded(reply: &Reply, lookup: Lookup) -> Outgoing {
-    let (pieces, content_type) = answer::encode(reply);
-    let answer = reply.answer.clone();
+fn outgoing((pieces, content_type): (Vec<Bytes>, &'static str), answer: Answer, lookup: Lookup) -> Outgoing {
     Outgoing {
         status: answer.status(),
         content_type,
@@ -283,13 +338,20 @@ fn scripted_error(answer: Answer, format: Format) -> Outgoing {
     let message = answer.text.clone().unwrap_or_else(|| "scripted".to_owned());
     let mut outgoing = refused(&Refusal::new(message).with_status(answer.status()), format);
     outgoing.pieces = answer.body.clone().map_or(outgoing.pieces, |body| vec![body]);
-    outgoing.manner = answer;
+    let mut headers = std::mem::replace(&mut outgoing.manner, answer).headers;
+    // The script's own come last and win.
+    headers.append(&mut outgoing.manner.headers);
+    outgoing.manner.headers = headers;
     outgoing
 }
 
 fn refused(refusal: &Refusal, format: Format) -> Outgoing {
     Outgoing {
         status: refusal.status,
+        manner: Answer {
+            headers: refusal.headers(format),
+            ..Answer::default()
+        },
         ..json_answer(&refusal.body(format))
     }
 }

@@ -1,11 +1,12 @@
-//! A simulated provider on a loopback socket: OpenAI Chat Completions, OpenAI Responses (over HTTP and WebSocket) and
-//! Anthropic Messages with their documented cache rules, placement rules and bound thinking.
+//! A simulated provider on a loopback socket: OpenAI Chat Completions and the hosts that speak it, OpenAI Responses (over
+//! HTTP and WebSocket), Anthropic Messages (also as Bedrock and Vertex serve it), Gemini, Bedrock Converse and Ollama, with
+//! their documented cache rules, placement rules and bound thinking.
 //!
 //! It shares no code with the rest of the crate, has its own decoding and its own table of models, so that it cannot repeat
 //! a mistake of the proxy's. `inkfast demo` and the tests use it; it is not a model and not a benchmark. A request goes
 //!
-//! `server` (socket, `tap`) -> `exchange` -> `endpoint` -> `decode` -> `validate` -> `prompt` (hoist, drop) -> `render` -> `thinking` ->
-//! `script` -> `history`, `cache` -> `answer` -> `delivery`
+//! `server` (socket, `tap`) -> `exchange` -> `endpoint` -> `signing` (Bedrock) -> `decode` -> `held` (Gemini) -> `validate` ->
+//! `prompt` (hoist, drop) -> `render` -> `thinking` -> `script` -> `history`, `cache` -> `answer` -> `delivery`
 //!
 //! (Responses: `memory` puts the items that the server holds in front of those decoded, and remembers the answer; in WebSocket
 //! mode `socket` stands in for `server` and `delivery`),
@@ -21,8 +22,11 @@ mod cache;
 mod clock;
 mod decode;
 mod delivery;
+mod dialect;
 mod endpoint;
 mod exchange;
+mod frame;
+mod held;
 mod history;
 mod json;
 mod memory;
@@ -34,6 +38,7 @@ mod responses;
 mod rules;
 mod script;
 mod server;
+mod signing;
 mod socket;
 mod tap;
 mod thinking;
@@ -41,11 +46,15 @@ mod tokens;
 mod validate;
 
 pub use clock::Clock;
+pub use dialect::Dialect;
 pub use prompt::Operator;
 pub use record::{Delivery, Reach, Recorded, Usage};
 pub use script::Answer;
+pub use signing::AwsKey;
 pub use tokens::{count, text_of_tokens};
 
+use endpoint::Endpoint;
+use endpoint::hosted::Call;
 use server::{Server, Shared};
 
 /// The API shape of a request.
@@ -57,6 +66,19 @@ pub enum Format {
     AnthropicMessages,
     /// `POST .../responses`, and WebSocket mode on the same path
     OpenAiResponses,
+    /// `POST .../models/{model}:generateContent`, `:streamGenerateContent`
+    Gemini,
+    /// `POST /model/{id}/converse`, `/converse-stream`
+    BedrockConverse,
+    /// `POST /api/chat`, `/api/generate`
+    Ollama,
+}
+
+impl Format {
+    /// Rendered, checked and cached by Anthropic's rules.
+    fn is_anthropics(self) -> bool {
+        matches!(self, Self::AnthropicMessages | Self::BedrockConverse)
+    }
 }
 
 /// What the prompt renderer does with a system or developer message that is not in front.
@@ -90,6 +112,11 @@ pub struct Config {
     pub minimum: Option<usize>,
     /// Later system messages.
     pub later_system: LaterSystem,
+    /// Whose Chat Completions these are.
+    pub dialect: Dialect,
+    /// The key that requests on Bedrock's paths must be signed with, unless they bring a bearer key; without one every
+    /// request is taken.
+    pub aws: Option<AwsKey>,
     /// Leave out Anthropic's attribution block in the head (`x-anthropic-billing-header: ...`), as api.anthropic.com does.
     pub strip_attribution: bool,
     /// Refuse what the real API refuses.
@@ -119,6 +146,8 @@ impl Default for Config {
             clock: Clock::real(),
             minimum: None,
             later_system: LaterSystem::InPlace,
+            dialect: Dialect::OpenAi,
+            aws: None,
             strip_attribution: false,
             validate: true,
             accept_foreign_thinking: true,
@@ -170,7 +199,13 @@ impl Provider {
     /// The operator's text that this provider's model would see in a body; none if the body is refused. A response or
     /// conversation that it goes on from is looked up, but nothing is recorded or changed.
     pub fn effective_prompt(&self, format: Format, body: &[u8]) -> Option<Operator> {
-        self.shared.state().effective(format, body, &self.shared.config)
+        exchange::effective(&Call::plain(format, false), body, &self.shared)
+    }
+
+    /// The same for a body that was posted to this path and query: some formats say there which model is asked.
+    pub fn effective_prompt_at(&self, target: &str, body: &[u8]) -> Option<Operator> {
+        let call = Endpoint::at("POST", target).ok()?.call()?;
+        exchange::effective(&call, body, &self.shared)
     }
 
     /// Stops listening and breaks open connections.

@@ -33,7 +33,7 @@ pub(super) const METHOD: &str = "WS";
 /// Of a `response.steer` frame, which is recorded but is no request of its own.
 const STEER: &str = "STEER";
 /// Of the request that the provider makes of steered input.
-const SUCCESSOR: &str = "SUCCESSOR";
+pub(super) const SUCCESSOR: &str = "SUCCESSOR";
 
 /// Asks for an upgrade that this provider grants.
 pub(super) fn is_wanted(request: &Request<Body>, config: &Config) -> bool {

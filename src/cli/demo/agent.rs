@@ -129,8 +129,8 @@ impl Agent {
 /// the provider's own.
 pub fn answer(format: Format, number: usize, turn: &Turn) -> (Answer, Said) {
     let (prefix, thinks) = match format {
-        Format::AnthropicMessages => ("toolu", true),
-        _ => ("call", false),
+        Format::OpenAiChat => ("call", false),
+        _ => ("toolu", true),
     };
     let mut said = Said {
         thinking: thinks.then(|| (thinking(number, turn), String::new())),

@@ -16,16 +16,17 @@ const ANTHROPIC_MODEL: &str = "claude-opus-5-5";
 /// The model that requests of this format are for.
 pub fn model(format: Format) -> &'static str {
     match format {
-        Format::AnthropicMessages => ANTHROPIC_MODEL,
-        _ => OPENAI_MODEL,
+        Format::OpenAiChat => OPENAI_MODEL,
+        // The demo plays in these two only.
+        _ => ANTHROPIC_MODEL,
     }
 }
 
 /// The whole request.
 pub fn write(format: Format, head: &[String], messages: &[Message]) -> String {
     match format {
-        Format::AnthropicMessages => anthropic_messages(head, messages),
-        _ => openai_chat(head, messages),
+        Format::OpenAiChat => openai_chat(head, messages),
+        _ => anthropic_messages(head, messages),
     }
 }
 

@@ -182,7 +182,7 @@ fn floored(ratio: f64, steps: f64) -> f64 {
 
 fn name(format: Format) -> &'static str {
     match format {
-        Format::AnthropicMessages => "anthropic_messages",
-        _ => "openai_chat",
+        Format::OpenAiChat => "openai_chat",
+        _ => "anthropic_messages",
     }
 }

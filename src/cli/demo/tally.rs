@@ -60,8 +60,8 @@ impl AddAssign for Tokens {
 /// request's tokens, as far as the provider's own rules let them be read.
 pub fn possible(format: Format, previous: usize) -> usize {
     let (step, minimum) = match format {
-        Format::AnthropicMessages => (1, ANTHROPIC_MINIMUM),
-        _ => (OPENAI_STEP, OPENAI_MINIMUM),
+        Format::OpenAiChat => (OPENAI_STEP, OPENAI_MINIMUM),
+        _ => (1, ANTHROPIC_MINIMUM),
     };
     let readable = previous / step * step;
     if readable < minimum { 0 } else { readable }

@@ -14,24 +14,39 @@ const CREATED: u64 = 1_796_000_000;
 
 /// The body in pieces; in WebSocket mode a piece is a frame.
 pub(super) fn encode(reply: &Reply) -> Vec<Bytes> {
-    let responses = &reply.prompt.responses;
-    if let Some(lane) = &responses.lane {
-        let frame = |mut data: Value| {
-            if let Some(stream) = &lane.stream {
-                data["stream_id"] = json!(stream);
-            }
-            Bytes::from(data.to_string())
-        };
-        return events::of(reply).into_iter().map(frame).collect();
-    }
     if reply.prompt.stream {
-        let named = |data: &Value| event(data["type"].as_str(), data);
-        return events::of(reply).iter().map(named).collect();
+        return events::of(reply)
+            .into_iter()
+            .map(|data| sent(reply, data))
+            .collect();
     }
-    super::whole(&match responses.window {
+    super::whole(&match reply.prompt.responses.window {
         true => window(reply),
         false => whole(reply, "completed"),
     })
+}
+
+/// An error in the middle of a stream.
+pub(super) fn fault(reply: &Reply, code: &str, message: &str, number: usize) -> Bytes {
+    let data = json!({
+        "type": "error",
+        "code": code,
+        "message": message,
+        "param": null,
+        "sequence_number": number,
+    });
+    sent(reply, data)
+}
+
+/// An event as it goes out.
+fn sent(reply: &Reply, mut data: Value) -> Bytes {
+    let Some(lane) = &reply.prompt.responses.lane else {
+        return event(data["type"].as_str(), &data);
+    };
+    if let Some(stream) = &lane.stream {
+        data["stream_id"] = json!(stream);
+    }
+    Bytes::from(data.to_string())
 }
 
 /// The id of the response to the request of this number.
