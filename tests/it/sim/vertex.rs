@@ -22,13 +22,13 @@ fn gemini_on_vertex() {
     let path = "google/models/gemini-2.5-flash:generateContent";
     let reply = vertex(
         &provider,
-        &path,
+        path,
         &json!({"contents": [{"role": "user", "parts": [{"text": "abcd"}]}]}),
     );
     assert_eq!(reply.json()["usageMetadata"]["promptTokenCount"], 3);
     let reply = vertex(
         &provider,
-        &path,
+        path,
         &json!({"contents": [{"parts": [{"text": "x"}]}]}),
     );
     assert_eq!(reply.status, 400, "Vertex wants a role on each content");
