@@ -38,7 +38,7 @@ pub struct Answered {
 /// More of an error is not read.
 const MAX_ERROR: usize = 64 << 10;
 /// How long a refusal is believed.
-const BELIEVED: Duration = Duration::from_secs(7 * 24 * 3600);
+pub const BELIEVED: Duration = Duration::from_secs(7 * 24 * 3600);
 /// The one refusal that is about the client's history and not about the form of an update
 /// (platform.claude.com, "Preserved thinking", 2026-11-30).
 const BOUND: &str = "bound to a different conversation";

@@ -110,7 +110,7 @@ impl State {
         }
         // Only now: a refused request must not use up an answer.
         let scripted = self.script.pop_front();
-        let answer = scripted.unwrap_or_else(|| default_answer(&prompt, &rendered, config.seed));
+        let answer = scripted.unwrap_or_else(|| default_answer(&prompt, &rendered, config));
         if answer.status() >= 400 {
             return Ok(scripted_error(answer, format));
         }
