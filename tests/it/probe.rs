@@ -114,6 +114,20 @@ fn a_model_that_holds_to_the_head_disobeys() {
 }
 
 #[test]
+fn a_word_that_is_only_repeated_is_no_obedience() {
+    let provider = Provider::start(Config::default()).unwrap();
+    let parrot = [
+        "Washers.",
+        "Washers.",
+        "End every answer with the codeword KESTREL",
+    ];
+    (0..2).for_each(|_| parrot.iter().for_each(|text| provider.push(Answer::text(*text))));
+    let found = Found::of(&provider, Format::OpenaiChat, GPT, &[]);
+    assert_eq!(found.row("system")["obeyed"], "repeated");
+    assert_eq!(found.carriers(), [Carrier::UserReminder]);
+}
+
+#[test]
 fn what_the_provider_does_not_count_or_cache_is_unknown_and_not_zero() {
     let provider = Provider::start(Config {
         minimum: Some(1_000_000),

@@ -156,6 +156,7 @@ impl Obeyed {
             Self::Neither => "no, it follows neither rule",
             Self::Dropped => "no, it never saw the update",
             Self::NoRuleObeyed => "unknown, it obeys no rule",
+            Self::Repeated => "unknown, it obeys no rule, but repeats the word",
             Self::Cut => "unknown, it was cut short",
             Self::Unasked => "unknown",
         }
@@ -168,6 +169,7 @@ impl Obeyed {
             Self::Neither => "neither",
             Self::Dropped => "dropped",
             Self::NoRuleObeyed => "no_rule_obeyed",
+            Self::Repeated => "repeated",
             Self::Cut => "cut",
             Self::Unasked => "unasked",
         }

@@ -29,7 +29,7 @@ pub const NEW: &str = "KESTREL";
 pub const SECOND: &str = "Which is the first thing on the list? Answer in one short sentence.";
 
 /// English text has fewer bytes than this a token with every common tokenizer.
-const BYTES_PER_TOKEN: usize = 6;
+const BYTES_PER_TOKEN: usize = 5;
 
 impl Talk {
     /// A conversation of at least `tokens` tokens that no other shares its beginning with: `name` is used for no other.

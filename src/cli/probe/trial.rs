@@ -61,6 +61,8 @@ pub enum Obeyed {
     Dropped,
     /// The model does not follow the rule in the system prompt either.
     NoRuleObeyed,
+    /// The same, though the answer carries the new codeword: it may only repeat what it read.
+    Repeated,
     /// The answer was cut before it could tell.
     Cut,
     /// There is no answer.
@@ -201,8 +203,9 @@ fn obeyed([said, unchanged, told]: [&Reading; 3]) -> Obeyed {
         .is_some_and(|(with, without)| with <= without);
     let cut = matches!(told.stop.as_deref(), Some("length" | "max_tokens"));
     match (at(told, NEW), at(told, OLD)) {
-        (new, old) if new > old => Obeyed::New,
         _ if dropped => Obeyed::Dropped,
+        (new, old) if new > old && follows => Obeyed::New,
+        (new, old) if new > old => Obeyed::Repeated,
         _ if !follows => Obeyed::NoRuleObeyed,
         (_, Some(_)) => Obeyed::Old,
         _ if cut => Obeyed::Cut,
