@@ -18,9 +18,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use inkfast::ledger::MemoryLedger;
 use inkfast::prefix::Request;
-use inkfast::wire::format::Format;
 
-use support::{Conversation, Core, Decided, Store, check};
+use support::{Conversation, Core, Decided, Speaks, Store, check};
 
 const ROUNDS: usize = 60;
 
@@ -32,7 +31,7 @@ fn main() {
     println!("the core on 1 MiB in 400 items, against BLAKE3 of the whole body; best of {ROUNDS}\n");
     print!("{:<44}{:>8}{:>7}  ", "", "us", "ratio");
     println!("{}", STEPS.map(|step| format!("{step:>7}")).concat());
-    Format::ALL.into_iter().for_each(bench);
+    [Speaks::Chat, Speaks::Messages].into_iter().for_each(bench);
     println!(
         "\ntime and ratio are of parse + keys + decide + lower and apply; the last three columns come on top"
     );
@@ -48,7 +47,7 @@ struct Scenario {
     best: [Duration; STEPS.len()],
 }
 
-fn bench(format: Format) {
+fn bench(format: Speaks) {
     let conversation = Conversation::new(format, 1);
     let full = conversation.messages();
     let before = conversation.body(full - 2, "Plan first.");
@@ -97,7 +96,8 @@ fn bench(format: Format) {
         scenarios.iter_mut().for_each(Scenario::run);
     }
     println!(
-        "\n{format}: {} bytes, {} items, BLAKE3 {} us; item by item {} us, {:.1}x, which a body never seen needs at least",
+        "\n{}: {} bytes, {} items, BLAKE3 {} us; item by item {} us, {:.1}x, which a body never seen needs at least",
+        format.format(),
         body.len(),
         request.history.len(),
         hash.as_micros(),

@@ -16,9 +16,8 @@ use std::time::Instant;
 use inkfast::ledger::Db;
 use inkfast::prefix::item::Hints;
 use inkfast::proxy::bodies::{self, Bodies};
-use inkfast::wire::format::Format;
 
-use support::{Conversation, Core, Store};
+use support::{Conversation, Core, Speaks, Store};
 
 const CONVERSATIONS: u64 = 1_000;
 const REQUESTS: usize = 3;
@@ -30,7 +29,7 @@ const KEPT_BODIES: usize = 128 << 20;
 fn main() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::File(Db::open(&folder.path().join("ledger.sqlite")).unwrap());
-    let mut core = Core::new(Format::OpenaiChat, store);
+    let mut core = Core::new(Speaks::Chat, store);
     let kept = Bodies::new(KEPT_BODIES);
     let started = Instant::now();
     println!("{CONVERSATIONS} conversations of 1 MiB, {REQUESTS} requests each, by turns, on SQLite state");
@@ -49,7 +48,7 @@ fn main() {
 
 /// The next request of a conversation, and its answer.
 fn exchange(core: &mut Core, kept: &Bodies, seed: u64, request: usize) {
-    let conversation = Conversation::new(core.format, seed + 1);
+    let conversation = Conversation::new(Speaks::Chat, seed + 1);
     let messages = conversation.messages() - 2 * (REQUESTS - 1 - request);
     let head = if request == 2 {
         "Plan first. Then build."

@@ -121,20 +121,26 @@ impl RequestError {
         } else {
             "api_error"
         };
+        let openai = || json!({"error": {"message": message, "type": kind, "param": null, "code": label}});
+        let Format::Wire(format) = format else {
+            return self.json(&openai(), label);
+        };
         let body = match format {
-            Format::Wire(format::Format::AnthropicMessages) => {
+            format::Format::AnthropicMessages => {
                 json!({"type": "error", "error": {"type": kind, "message": message}})
             }
-            Format::Gemini => {
+            format::Format::Gemini => {
                 let (code, status) = (self.status().as_u16(), self.google_status());
                 json!({"error": {"code": code, "message": message, "status": status}})
             }
-            Format::Ollama => json!({"error": message}),
-            Format::BedrockConverse => json!({"message": message}),
-            Format::Wire(format::Format::OpenaiChat) | Format::OpenaiResponses | Format::Other => {
-                json!({"error": {"message": message, "type": kind, "param": null, "code": label}})
-            }
+            format::Format::Ollama => json!({"error": message}),
+            format::Format::BedrockConverse => json!({"message": message}),
+            format::Format::OpenaiChat | format::Format::OpenaiResponses => openai(),
         };
+        self.json(&body, label)
+    }
+
+    fn json(&self, body: &serde_json::Value, label: &'static str) -> Response<Full<Bytes>> {
         let mut response = Response::new(Full::new(Bytes::from(body.to_string())));
         *response.status_mut() = self.status();
         let headers = response.headers_mut();

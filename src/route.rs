@@ -18,6 +18,7 @@ pub struct Table {
     carriers: Vec<Carriers>,
     update_text: Vec<Fact<TextMode>>,
     attribution: Vec<Fact<bool>>,
+    instructions_lead: Vec<Fact<bool>>,
     binds_thinking: Vec<Fact<bool>>,
     cache_ttl: Vec<Fact<u32>>,
     cached_price: Vec<Fact<f64>>,
@@ -72,11 +73,17 @@ impl Table {
             carriers: [own.carriers, self.carriers].concat(),
             update_text: [own.update_text, self.update_text].concat(),
             attribution: [own.attribution, self.attribution].concat(),
+            instructions_lead: [own.instructions_lead, self.instructions_lead].concat(),
             binds_thinking: [own.binds_thinking, self.binds_thinking].concat(),
             cache_ttl: [own.cache_ttl, self.cache_ttl].concat(),
             cached_price: [own.cached_price, self.cached_price].concat(),
             refusals: [own.refusals, self.refusals].concat(),
         })
+    }
+
+    /// Whether the model reads request-level instructions in front of the history.
+    pub fn instructions_lead(&self, to: Destination<'_>) -> bool {
+        value(&self.instructions_lead, to).unwrap_or(false)
     }
 
     /// The route of a destination; rows that `incapable` names are left out.

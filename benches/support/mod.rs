@@ -12,15 +12,30 @@ use inkfast::prefix::{Keys, Plan, Request, Rope, Scope, apply, decide, keys, rec
 use inkfast::route::{Choice, Destination, Table};
 use inkfast::wire::body::Context;
 use inkfast::wire::format::Format;
-use inkfast::wire::lower::{Lowered, lower};
-use inkfast::wire::{anthropic_messages, openai_chat};
+use inkfast::wire::lower::Lowered;
 
 /// When the requests are sent, in milliseconds since the epoch.
 pub const NOW_MS: u64 = 1_800_000_000_000;
 
+/// The formats that are measured.
+#[derive(Clone, Copy)]
+pub enum Speaks {
+    Chat,
+    Messages,
+}
+
+impl Speaks {
+    pub fn format(self) -> Format {
+        match self {
+            Self::Chat => Format::OpenaiChat,
+            Self::Messages => Format::AnthropicMessages,
+        }
+    }
+}
+
 /// A conversation with an agent in one format: tool loops of four messages, with texts of equal length.
 pub struct Conversation {
-    pub format: Format,
+    pub format: Speaks,
     /// Text bytes of one item.
     pub text: usize,
     /// Tells one conversation from another.
@@ -29,7 +44,7 @@ pub struct Conversation {
 
 impl Conversation {
     /// About a mebibyte in 400 items.
-    pub fn new(format: Format, seed: u64) -> Self {
+    pub fn new(format: Speaks, seed: u64) -> Self {
         Self {
             format,
             text: 2_480,
@@ -40,8 +55,8 @@ impl Conversation {
     /// The number of messages that hold about 400 items; the last one is a tool's result.
     pub fn messages(&self) -> usize {
         match self.format {
-            Format::OpenaiChat => 399,
-            Format::AnthropicMessages => 319,
+            Speaks::Chat => 399,
+            Speaks::Messages => 319,
         }
     }
 
@@ -54,12 +69,12 @@ impl Conversation {
             .map(|index| self.message(index, index + 1 == messages))
             .collect();
         Bytes::from(match self.format {
-            Format::OpenaiChat => {
+            Speaks::Chat => {
                 history.insert(0, format!(r#"{{"role":"system","content":{}}}"#, json(&prompt)));
                 let history = history.join(",");
                 format!(r#"{{"model":"gpt-5.2","messages":[{history}],"tools":[{tools}],"stream":true}}"#)
             }
-            Format::AnthropicMessages => {
+            Speaks::Messages => {
                 let (prompt, history) = (json(&prompt), history.join(","));
                 format!(
                     r#"{{"model":"claude-opus-4-8","max_tokens":32000,"system":[{{"type":"text","text":{prompt},{MARKER}}}],"messages":[{history}],"tools":[{tools}],"stream":true}}"#
@@ -80,24 +95,24 @@ impl Conversation {
         let call = call_id(index - index % 4 + 1);
         let marker = if last { format!(",{MARKER}") } else { String::new() };
         match (self.format, index % 4) {
-            (Format::OpenaiChat, 0) => format!(r#"{{"role":"user","content":{text}}}"#),
-            (Format::OpenaiChat, 1) => format!(
+            (Speaks::Chat, 0) => format!(r#"{{"role":"user","content":{text}}}"#),
+            (Speaks::Chat, 1) => format!(
                 r#"{{"role":"assistant","content":{text},"tool_calls":[{{"id":"{call}","type":"function","function":{{"name":"tool_3","arguments":"{{\"path\":\"src/lib.rs\"}}"}}}}]}}"#
             ),
-            (Format::OpenaiChat, 2) => {
+            (Speaks::Chat, 2) => {
                 format!(r#"{{"role":"tool","tool_call_id":"{call}","content":{text}}}"#)
             }
-            (Format::OpenaiChat, _) => format!(r#"{{"role":"assistant","content":{text}}}"#),
-            (Format::AnthropicMessages, 0) => {
+            (Speaks::Chat, _) => format!(r#"{{"role":"assistant","content":{text}}}"#),
+            (Speaks::Messages, 0) => {
                 format!(r#"{{"role":"user","content":[{{"type":"text","text":{text}{marker}}}]}}"#)
             }
-            (Format::AnthropicMessages, 1) => format!(
+            (Speaks::Messages, 1) => format!(
                 r#"{{"role":"assistant","content":[{{"type":"text","text":{text}}},{{"type":"tool_use","id":"{call}","name":"tool_3","input":{{"path":"src/lib.rs","content":{text}}}}}]}}"#
             ),
-            (Format::AnthropicMessages, 2) => format!(
+            (Speaks::Messages, 2) => format!(
                 r#"{{"role":"user","content":[{{"tool_use_id":"{call}","type":"tool_result","content":{text}{marker}}}]}}"#
             ),
-            (Format::AnthropicMessages, _) => {
+            (Speaks::Messages, _) => {
                 format!(r#"{{"role":"assistant","content":[{{"type":"text","text":{text}}}]}}"#)
             }
         }
@@ -107,10 +122,10 @@ impl Conversation {
         let text = json(&self.prose(10_000 + index, 700));
         let schema = r#"{"type":"object","properties":{"path":{"type":"string"},"limit":{"type":"integer","minimum":1}},"required":["path"]}"#;
         match self.format {
-            Format::OpenaiChat => format!(
+            Speaks::Chat => format!(
                 r#"{{"type":"function","function":{{"name":"tool_{index}","description":{text},"parameters":{schema}}}}}"#
             ),
-            Format::AnthropicMessages => {
+            Speaks::Messages => {
                 format!(r#"{{"name":"tool_{index}","description":{text},"input_schema":{schema}}}"#)
             }
         }
@@ -178,11 +193,12 @@ pub struct Decided {
 }
 
 impl Core {
-    pub fn new(format: Format, store: Store) -> Self {
+    pub fn new(format: Speaks, store: Store) -> Self {
         let (host, model) = match format {
-            Format::OpenaiChat => ("api.openai.com", "gpt-5.2"),
-            Format::AnthropicMessages => ("api.anthropic.com", "claude-opus-4-8"),
+            Speaks::Chat => ("api.openai.com", "gpt-5.2"),
+            Speaks::Messages => ("api.anthropic.com", "claude-opus-4-8"),
         };
+        let format = format.format();
         let choice = Choice {
             mode: Mode::InHistory,
             text: None,
@@ -202,11 +218,7 @@ impl Core {
             attribution: self.format == Format::AnthropicMessages,
             ..Context::default()
         };
-        match self.format {
-            Format::OpenaiChat => openai_chat::parse(body, &context, known),
-            Format::AnthropicMessages => anthropic_messages::parse(body, &context, known),
-        }
-        .unwrap()
+        self.format.wire().parse(body, &context, known).unwrap()
     }
 
     pub fn keys(&self, request: &Request) -> Keys {
@@ -223,7 +235,7 @@ impl Core {
     }
 
     pub fn lower(&self, request: &Request, plan: &Plan) -> (Lowered, Rope) {
-        let lowered = lower(request, plan, self.policy.text).unwrap();
+        let lowered = self.format.wire().edits(request, plan, self.policy.text).unwrap();
         let rope = apply(&request.body, &lowered.edits);
         (lowered, rope)
     }

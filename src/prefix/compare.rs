@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use super::digest::{Canonical, Digest, Wire};
-use super::item::{Mark, Names, Param, Role, ToolMark};
+use super::item::{HeadForm, Mark, Names, Param, Role, ToolMark};
 use super::verdict::{Cause, Class, Verdict};
 use crate::prompt;
 
@@ -23,7 +23,9 @@ pub struct View<'a> {
     pub head_texts: Option<Vec<String>>,
     /// How many messages the head takes up in the history's array.
     pub head_messages: usize,
-    /// The head is one bare string.
+    /// How many of the head blocks stand in a member of their own, in front of the others.
+    pub head_members: usize,
+    /// What that member holds is one bare string.
     pub head_string: bool,
     /// For each client item whether it opens a message.
     pub marks: Vec<bool>,
@@ -376,11 +378,13 @@ fn first_wire_change(before: &View<'_>, after: &View<'_>, names: Names) -> Optio
     Some((Cause::Reserialised, place(before, index, names)))
 }
 
+/// The place of a head block: the blocks of the head's own member stand before those that are messages.
 fn head_place(view: &View<'_>, index: usize, names: Names) -> String {
-    match names.head {
-        Some(head) if view.head_string => head.to_owned(),
+    let alone = view.head_string || names.form == HeadForm::Value;
+    match names.head.filter(|_| index < view.head_members) {
+        Some(head) if alone => head.to_owned(),
         Some(head) => format!("{head}[{index}]"),
-        None => format!("{}[{index}]", names.history),
+        None => format!("{}[{}]", names.history, index - view.head_members),
     }
 }
 

@@ -292,12 +292,25 @@ pub struct Hints {
 /// What the wire format calls the places of items: `system`, `messages`, `content`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Names {
-    /// The member that holds the head; none where the head opens the history's array.
+    /// The member that holds the head, or the part of it that does not open the history's array; none where all of it
+    /// does.
     pub head: Option<&'static str>,
+    /// How that member holds it.
+    pub form: HeadForm,
     /// The array that holds the history.
     pub history: &'static str,
     /// The member of a message that holds its blocks, where blocks are items.
     pub blocks: Option<&'static str>,
+}
+
+/// How a member of its own holds the head.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HeadForm {
+    /// As an array of blocks, or as the string that one block stands for.
+    #[default]
+    Blocks,
+    /// As one value, which is the block.
+    Value,
 }
 
 impl AnswerMark {
@@ -330,6 +343,13 @@ pub fn prompt_digest(texts: &[String]) -> Digest {
     hasher.finish()
 }
 
+impl FrozenBlock {
+    /// It opens the history's array as a message of its own, rather than standing in the head's member.
+    pub fn is_message(&self) -> bool {
+        !self.role.is_empty()
+    }
+}
+
 impl FrozenHead {
     /// The texts of all blocks in order; none where a block holds something else.
     pub fn texts(&self) -> Option<Vec<String>> {
@@ -349,6 +369,14 @@ impl Head {
             .map(|block| block.frozen.texts.clone())
             .collect::<Option<Vec<_>>>()
             .map(|texts| texts.concat())
+    }
+
+    /// How many of its blocks are messages: those behind the blocks of its own member.
+    pub fn messages(&self) -> usize {
+        self.blocks
+            .iter()
+            .filter(|block| block.frozen.is_message())
+            .count()
     }
 
     /// This head, frozen.

@@ -58,7 +58,7 @@ pub enum ToolLoop {
 /// One way to carry a node; a route lists them in order of preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
-    /// How the node travels. `System` follows the head's own role where `head_role` says so.
+    /// How the node travels. `System` and `Developer` follow the head's own role where `head_role` says so.
     pub carrier: Carrier,
     /// The node takes the role that the head was written in.
     #[serde(default)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::choose::Choice;
 use super::compare::{Element, View, compare};
 use super::digest::Digest;
-use super::item::{FrozenHead, Request};
+use super::item::{FrozenBlock, FrozenHead, Request};
 use super::past::{Node, Path};
 use super::plan::{NewNode, Outcome, Plan, Reason};
 use super::verdict::{Cause, Class, Verdict};
@@ -73,13 +73,9 @@ fn path_view<'a>(path: &'a Path, head: &FrozenHead, nodes: &[Arc<Node>]) -> View
             .map(|block| (block.canonical, block.wire, block.len))
             .collect(),
         head_texts: head.texts(),
-        head_messages: path
-            .head
-            .blocks
-            .iter()
-            .filter(|block| !block.role.is_empty())
-            .count(),
-        head_string: head.blocks.len() == 1 && head.blocks[0].string.is_some(),
+        head_messages: path.head.blocks.iter().filter(|block| block.is_message()).count(),
+        head_members: members(head).count(),
+        head_string: is_string(head),
         marks: path.items.iter().map(|mark| mark.opens).collect(),
         history: interleave(items, nodes, None),
     }
@@ -114,16 +110,22 @@ fn request_view<'a>(
             .map(|block| (block.canonical, block.wire, block.len))
             .collect(),
         head_texts: head.texts(),
-        head_messages: request
-            .head
-            .blocks
-            .iter()
-            .filter(|block| !block.frozen.role.is_empty())
-            .count(),
-        head_string: head.blocks.len() == 1 && head.blocks[0].string.is_some(),
+        head_messages: request.head.messages(),
+        head_members: members(head).count(),
+        head_string: is_string(head),
         marks: request.history.iter().map(|item| item.mark.opens).collect(),
         history: interleave(items, nodes, new),
     }
+}
+
+/// The blocks that stand in the head's own member.
+fn members(head: &FrozenHead) -> impl Iterator<Item = &FrozenBlock> {
+    head.blocks.iter().take_while(|block| !block.is_message())
+}
+
+fn is_string(head: &FrozenHead) -> bool {
+    let mut members = members(head);
+    members.next().is_some_and(|block| block.string.is_some()) && members.next().is_none()
 }
 
 fn interleave(

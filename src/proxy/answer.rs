@@ -6,6 +6,7 @@ use hyper::{HeaderMap, header::CONTENT_TYPE};
 use crate::{
     proxy::{encoding::SideDecoder, headers, observe::Observer},
     wire::{
+        Framing,
         answer::{Reader, Reading},
         format::Format,
     },
@@ -26,7 +27,7 @@ impl AnswerReader {
         let decoder = SideDecoder::new(&headers::content_encoding(headers));
         let input = format
             .zip(decoder)
-            .map(|(format, decoder)| (decoder, Reader::new(format, is_events(headers))));
+            .map(|(format, decoder)| (decoder, Reader::new(format, framing(format, headers))));
         Self { input }
     }
 }
@@ -54,30 +55,19 @@ impl LastEvent {
     /// For an answer with these headers. An encoded one is not looked into; its end is its last event.
     pub fn new(format: Option<Format>, headers: &HeaderMap) -> Self {
         let plain = headers::content_encoding(headers).is_empty();
-        Self(format.filter(|_| plain && is_events(headers)))
+        Self(format.filter(|format| plain && framing(*format, headers) != Framing::Body))
     }
 
-    /// Whether the last event is in this chunk. Inside an event's JSON these bytes cannot stand: line ends and quotes
-    /// are escaped there.
+    /// Whether the last event is in this chunk.
     pub fn is_in(self, chunk: &[u8]) -> bool {
-        let has = |needle: &[u8]| memchr::memmem::find(chunk, needle).is_some();
-        match self.0 {
-            Some(Format::OpenaiChat) => chunk.trim_ascii() == b"data: [DONE]" || has(b"\ndata: [DONE]"),
-            Some(Format::AnthropicMessages) => {
-                has(br#""type":"message_stop""#) || has(b"\nevent: message_stop")
-            }
-            None => false,
-        }
+        self.0.is_some_and(|format| format.wire().is_last(chunk))
     }
 }
 
-fn is_events(headers: &HeaderMap) -> bool {
+fn framing(format: Format, headers: &HeaderMap) -> Framing {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    kind.is_some_and(|kind| {
-        kind.trim_start()
-            .to_ascii_lowercase()
-            .starts_with("text/event-stream")
-    })
+    let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default();
+    format.wire().framing(&kind.trim().to_ascii_lowercase())
 }
 
 #[cfg(test)]

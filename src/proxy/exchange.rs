@@ -340,7 +340,7 @@ impl RequestLine {
     /// The format in which an answer of this status is read; none where there is nothing to read.
     fn readable(&self, status: StatusCode) -> Option<crate::wire::format::Format> {
         match (self.format, self.call) {
-            (Format::Wire(format), Call::Messages) if status.is_success() => Some(format),
+            (Format::Wire(format), Call::Messages | Call::Compact) if status.is_success() => Some(format),
             _ => None,
         }
     }

@@ -44,7 +44,8 @@ pub struct Prompt {
     pub route_key: String,
     /// The body as it came, encoded or not.
     pub received: Bytes,
-    /// Its tokens are counted, and nothing else: no trace of it is kept.
+    /// It has no answer that a later request carries on (its tokens are counted, its history is summed up): no trace of
+    /// it is kept.
     pub counts_only: bool,
     /// A digest or a signature covers its bytes.
     pub signed: bool,
@@ -96,19 +97,24 @@ pub async fn read(
     headers: &HeaderMap,
     received: Bytes,
 ) -> Result<Prompt, Passthrough> {
-    let (Format::Wire(format), Call::Messages | Call::CountTokens) = (target.format, target.call) else {
+    let Format::Wire(format) = target.format else {
         return Err(Passthrough::NotAPrompt);
     };
+    if target.call == Call::Other {
+        return Err(Passthrough::NotAPrompt);
+    }
     let scope = Scope::new(&target.upstream.name, format.as_str(), proxy.tenants.of(headers));
     let host = target.upstream.acts_as();
     let body = Encoded {
         format,
+        host: host.to_owned(),
+        model: format.wire().model(target.uri.path()),
         scope,
         bytes: received.clone(),
         encoding: headers::content_encoding(headers),
         hints: headers::hints(headers),
         attribution: proxy.route(host, format, "", &[]).attribution,
-        counts_only: target.call == Call::CountTokens,
+        counts_only: target.call != Call::Messages,
     };
     let (counts_only, shared) = (body.counts_only, Arc::clone(proxy));
     let parsed = off_thread(received.len(), move || body.parse(&shared)).await?;
@@ -150,6 +156,9 @@ pub async fn read(
 /// A body and all that reading it depends on.
 struct Encoded {
     format: format::Format,
+    host: String,
+    /// As the path names it.
+    model: Option<String>,
     scope: Scope,
     bytes: Bytes,
     encoding: String,
@@ -168,9 +177,16 @@ impl Encoded {
         let body = encoding::decode(&self.bytes, &self.encoding, limits)?;
         let place = bodies::key(self.scope, &self.hints, &body);
         let known = proxy.bodies.last(&place);
+        let (host, format) = (self.host.as_str(), self.format);
+        let instructions_lead = |model: &str| {
+            proxy
+                .routes
+                .instructions_lead(Destination { host, format, model })
+        };
         let context = Context {
             attribution: self.attribution,
-            model: None,
+            model: self.model.as_deref(),
+            instructions_lead: Some(&instructions_lead),
             hints: self.hints,
         };
         let request = self.format.wire().parse(&body, &context, known.as_deref())?;

@@ -22,10 +22,6 @@ use crate::{
 pub enum Format {
     /// One whose prompts are read.
     Wire(format::Format),
-    OpenaiResponses,
-    Gemini,
-    BedrockConverse,
-    Ollama,
     /// None of those.
     Other,
 }
@@ -57,10 +53,6 @@ impl Format {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Wire(format) => format.as_str(),
-            Self::OpenaiResponses => "openai_responses",
-            Self::Gemini => "gemini",
-            Self::BedrockConverse => "bedrock_converse",
-            Self::Ollama => "ollama",
             Self::Other => "other",
         }
     }
@@ -100,44 +92,13 @@ pub fn classify(method: &Method, path: &str) -> (Format, Call) {
     let read = format::Format::ALL
         .into_iter()
         .find_map(|format| Some((Format::Wire(format), format.wire().matches(path)?)));
-    let (format, call) = read.unwrap_or_else(|| {
-        let other = ENDINGS.iter().find(|(ending, ..)| path.ends_with(ending));
-        other.map_or((Format::Other, Call::Other), |(_, format, call)| (*format, *call))
-    });
+    let (format, call) = read.unwrap_or((Format::Other, Call::Other));
     if *method == Method::POST {
         (format, call)
     } else {
         (format, Call::Other)
     }
 }
-
-/// Path endings of the formats that are forwarded unread; the first that fits wins.
-const ENDINGS: &[(&str, Format, Call)] = &[
-    ("/responses", Format::OpenaiResponses, Call::Messages),
-    (
-        "/responses/input_tokens",
-        Format::OpenaiResponses,
-        Call::CountTokens,
-    ),
-    ("/responses/compact", Format::OpenaiResponses, Call::Other),
-    ("/converse", Format::BedrockConverse, Call::Messages),
-    ("/converse-stream", Format::BedrockConverse, Call::Messages),
-    ("/count-tokens", Format::BedrockConverse, Call::CountTokens),
-    (":generateContent", Format::Gemini, Call::Messages),
-    (":streamGenerateContent", Format::Gemini, Call::Messages),
-    (":countTokens", Format::Gemini, Call::CountTokens),
-    ("/cachedContents", Format::Gemini, Call::Other),
-    ("/interactions", Format::Gemini, Call::Other),
-    ("/api/chat", Format::Ollama, Call::Messages),
-    ("/api/generate", Format::Ollama, Call::Other),
-    ("/api/embed", Format::Ollama, Call::Other),
-    ("/api/embeddings", Format::Ollama, Call::Other),
-    ("/api/ps", Format::Ollama, Call::Other),
-    ("/api/pull", Format::Ollama, Call::Other),
-    ("/api/show", Format::Ollama, Call::Other),
-    ("/api/tags", Format::Ollama, Call::Other),
-    ("/api/version", Format::Ollama, Call::Other),
-];
 
 /// HTTP/1.1 clients put the host into the target only when they take us for a general proxy. HTTP/2 always
 /// has one.
@@ -170,9 +131,6 @@ fn unnamed<'a>(upstreams: &'a Upstreams, asked: &str, headers: &HeaderMap) -> &'
         // Gemini answers in OpenAI's format below its own version's path.
         _ if path.starts_with("/v1beta/") => Some("gemini"),
         Format::Wire(format) => format.home(),
-        Format::OpenaiResponses => None,
-        Format::Gemini => Some("gemini"),
-        Format::Ollama => Some("ollama"),
         _ if has("anthropic-version") || has("x-api-key") => Some("anthropic"),
         _ if has("x-goog-api-key") || key_in_query() => Some("gemini"),
         _ => None,
@@ -291,7 +249,7 @@ mod tests {
                 "openai",
                 "https://api.openai.com/v1/responses/compact",
                 "openai_responses",
-                "other",
+                "compact",
             ),
             (
                 "POST",

@@ -11,7 +11,7 @@ pub(in crate::wire) mod field;
 pub use diagnostics::{CacheMiss, Diagnostics, MissReason, Transformation};
 pub use draft::Draft;
 
-use super::{Part, format::Format, sse::SseParser, usage::Usage};
+use super::{Framing, Part, format::Format, sse::SseParser, usage::Usage};
 
 /// The largest JSON body, and the largest event of a stream, that is read.
 pub const MAX_BODY: usize = 8 << 20;
@@ -67,12 +67,11 @@ enum Input {
 }
 
 impl Reader {
-    /// A reader for a response in `format`, sent as server-sent events or as one JSON body.
-    pub fn new(format: Format, is_sse: bool) -> Self {
-        let input = if is_sse {
-            Input::Events(SseParser::new(MAX_BODY))
-        } else {
-            Input::Body(Vec::new())
+    /// A reader for a response in `format` that is cut into parts by `framing`.
+    pub fn new(format: Format, framing: Framing) -> Self {
+        let input = match framing {
+            Framing::Events => Input::Events(SseParser::new(MAX_BODY)),
+            Framing::Body => Input::Body(Vec::new()),
         };
         Self {
             format,

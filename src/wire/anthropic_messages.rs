@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::prefix::item::{Head, Item, Kind, Mark, Member, Message, Names, Request, Role};
+use crate::prefix::item::{Head, HeadForm, Item, Kind, Mark, Member, Message, Names, Request, Role};
 
 use super::answer::Draft;
 use super::body::{self, Context, Reader, Said};
@@ -17,7 +17,7 @@ use super::canonical;
 use super::envelope::{self, Content, Digests, Envelope};
 use super::head;
 use super::scan::{Cursor, Fault};
-use super::{Call, Part, Wire};
+use super::{Call, Part, Shapes, Wire};
 
 /// Members beside model, tools, system and messages that change the rendered prefix (same page, "What invalidates
 /// the cache"; `effort` between requests is no edit).
@@ -27,6 +27,7 @@ const RENDERED: [&str; 4] = ["tool_choice", "thinking", "speed", "mcp_servers"];
 const ATTRIBUTION: &str = "x-anthropic-billing-header:";
 
 const NAMES: Names = Names {
+    form: HeadForm::Blocks,
     head: Some("system"),
     history: "messages",
     blocks: Some("content"),
@@ -47,11 +48,20 @@ impl Wire for AnthropicMessages {
         parse(body, context, known)
     }
 
+    fn shapes(&self) -> &'static Shapes {
+        &Shapes::PLAIN
+    }
+
     fn usage(&self, draft: &mut Draft, part: Part<'_>) {
         match part {
             Part::Event(data) => answer::event(draft, data),
             Part::Body(data) => answer::body(draft, data),
         }
+    }
+
+    fn is_last(&self, chunk: &[u8]) -> bool {
+        let has = |needle: &[u8]| memchr::memmem::find(chunk, needle).is_some();
+        has(br#""type":"message_stop""#) || has(b"\nevent: message_stop")
     }
 }
 

@@ -22,12 +22,14 @@ use super::envelope::{self, Envelope};
 use super::scan::{Cursor, Fault};
 
 /// What parsing depends on beside the body.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Context<'a> {
     /// The provider strips an attribution block in front of the head before it processes the request.
     pub attribution: bool,
     /// The model, where the path names it.
     pub model: Option<&'a str>,
+    /// Whether this model reads request-level instructions in front of the history; none: no model does.
+    pub instructions_lead: Option<&'a dyn Fn(&str) -> bool>,
     /// What the headers say of the client.
     pub hints: Hints,
 }
@@ -59,7 +61,20 @@ pub struct Reader<'a> {
 }
 
 /// The members that may stand only once: two readers could take different ones.
-const ONCE: [&str; 5] = ["model", "messages", "system", "tools", "stream"];
+const ONCE: [&str; 12] = [
+    "model",
+    "messages",
+    "system",
+    "tools",
+    "stream",
+    "input",
+    "instructions",
+    "contents",
+    "systemInstruction",
+    "system_instruction",
+    "toolConfig",
+    "prompt",
+];
 
 /// So many messages more than the last body has are expected.
 const ROOM: usize = 8;
@@ -220,11 +235,7 @@ impl<'a> Reader<'a> {
     /// along; only offsets move. `leading`: only head messages stand before it.
     pub fn take_over_message(&mut self, ordinal: usize, leading: &mut bool) -> bool {
         let Some(known) = self.known else { return false };
-        let own_head = if self.request.names.head.is_some() {
-            0
-        } else {
-            self.request.head.blocks.len()
-        };
+        let own_head = self.request.head.messages();
         let is_head = *leading && ordinal < self.known_head;
         let place = if is_head {
             ordinal
@@ -239,7 +250,8 @@ impl<'a> Reader<'a> {
         };
         *leading &= is_head;
         if is_head {
-            self.push_head(&known.head, place, &shift);
+            let in_member = known.head.blocks.len() - known.head.messages();
+            self.push_head(&known.head, in_member + place, &shift);
         }
         let first = self.request.history.len();
         let items = known.history[message.items.clone()].iter().map(|item| Item {
@@ -390,11 +402,12 @@ impl<'a> Reader<'a> {
             .markers
             .iter()
             .filter(|(ordinal, _)| *ordinal as usize == place);
-        for (ordinal, marker) in markers {
+        let ordinal = head.blocks.len() as u32;
+        for (_, marker) in markers {
             let marker = shift.range(marker);
             let ttl = Some(lifetime(&self.src[marker.clone()]));
             self.request.marker_ttl = self.request.marker_ttl.max(ttl);
-            head.markers.push((*ordinal, marker));
+            head.markers.push((ordinal, marker));
         }
         head.blocks.push(HeadBlock {
             range: shift.range(&block.range),

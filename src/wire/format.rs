@@ -4,7 +4,10 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Wire, anthropic_messages::AnthropicMessages, openai_chat::OpenaiChat};
+use super::{
+    Wire, anthropic_messages::AnthropicMessages, bedrock_converse::BedrockConverse, gemini::Gemini,
+    ollama::Ollama, openai_chat::OpenaiChat, openai_responses::OpenaiResponses,
+};
 
 /// The API shape that a request and its response have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -12,13 +15,28 @@ use super::{Wire, anthropic_messages::AnthropicMessages, openai_chat::OpenaiChat
 pub enum Format {
     /// OpenAI Chat Completions and what is compatible with it.
     OpenaiChat,
-    /// Anthropic Messages and what is compatible with it.
+    /// OpenAI Responses.
+    OpenaiResponses,
+    /// Anthropic Messages and what is compatible with it, on Vertex and Bedrock, too.
     AnthropicMessages,
+    /// Google's `generateContent`, on Vertex, too.
+    Gemini,
+    /// Amazon Bedrock's Converse.
+    BedrockConverse,
+    /// Ollama's own chat.
+    Ollama,
 }
 
 impl Format {
     /// Every format, in the order of the table.
-    pub const ALL: [Self; 2] = [Self::OpenaiChat, Self::AnthropicMessages];
+    pub const ALL: [Self; 6] = [
+        Self::OpenaiChat,
+        Self::OpenaiResponses,
+        Self::AnthropicMessages,
+        Self::Gemini,
+        Self::BedrockConverse,
+        Self::Ollama,
+    ];
 
     /// The name in configuration, metric labels and logs.
     pub fn as_str(self) -> &'static str {
@@ -48,16 +66,36 @@ struct Row {
 }
 
 /// One row a format, in the order of the variants.
-static TABLE: [Row; 2] = [
+static TABLE: [Row; 6] = [
     Row {
         name: "openai_chat",
         home: None,
         wire: &OpenaiChat,
     },
     Row {
+        name: "openai_responses",
+        home: None,
+        wire: &OpenaiResponses,
+    },
+    Row {
         name: "anthropic_messages",
         home: Some("anthropic"),
         wire: &AnthropicMessages,
+    },
+    Row {
+        name: "gemini",
+        home: Some("gemini"),
+        wire: &Gemini,
+    },
+    Row {
+        name: "bedrock_converse",
+        home: Some("bedrock"),
+        wire: &BedrockConverse,
+    },
+    Row {
+        name: "ollama",
+        home: Some("ollama"),
+        wire: &Ollama,
     },
 ];
 

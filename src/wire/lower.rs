@@ -17,6 +17,8 @@ use crate::prefix::plan::{NewNode, Plan};
 use crate::prefix::policy::{Carrier, Mutant};
 use crate::prompt::{self, TextMode};
 
+use super::Shapes;
+
 /// A plan in bytes.
 #[derive(Clone, Debug)]
 pub struct Lowered {
@@ -30,8 +32,8 @@ pub struct Lowered {
     pub new_node: Option<Arc<Node>>,
 }
 
-/// Lowers `plan` onto the body of `request`; `text` is how a new update is told.
-pub fn lower(request: &Request, plan: &Plan, text: TextMode) -> Result<Lowered, Overlap> {
+/// Lowers `plan` onto the body of `request`; `text` is how a new update is told, `shapes` how a node is written.
+pub fn lower(request: &Request, plan: &Plan, text: TextMode, shapes: &Shapes) -> Result<Lowered, Overlap> {
     let mut edits = Vec::new();
     let head = match &plan.baseline {
         Some(frozen) => {
@@ -45,14 +47,14 @@ pub fn lower(request: &Request, plan: &Plan, text: TextMode) -> Result<Lowered, 
     let mut nodes = plan.nodes.clone();
     let mut fresh: Vec<usize> = Vec::new();
     for (index, anew) in &plan.anew {
-        nodes[*index] = Arc::new(render(anew, &head, text, plan));
+        nodes[*index] = Arc::new(render(anew, &head, (text, shapes), plan));
         fresh.push(*index);
     }
     if let Some(new) = &plan.new_node {
         fresh.push(nodes.len());
-        nodes.push(Arc::new(render(new, &head, text, plan)));
+        nodes.push(Arc::new(render(new, &head, (text, shapes), plan)));
     }
-    let inserted = nodes::insert(request, &nodes, &mut edits);
+    let inserted = nodes::insert(request, &nodes, shapes, &mut edits);
     let moved = (0..nodes.len()).filter(|index| nodes::is_moved(request, &nodes[*index]));
     fresh.extend(moved.collect::<Vec<_>>());
     for index in fresh {
@@ -69,7 +71,7 @@ pub fn lower(request: &Request, plan: &Plan, text: TextMode) -> Result<Lowered, 
 }
 
 /// The new node with its bytes.
-fn render(new: &NewNode, head: &FrozenHead, mode: TextMode, plan: &Plan) -> Node {
+fn render(new: &NewNode, head: &FrozenHead, (mode, shapes): (TextMode, &Shapes), plan: &Plan) -> Node {
     let mut update = prompt::render(&new.effective, &new.wanted, &new.group, mode, new.deltas);
     if plan.mutant == Some(Mutant::ClockInNode) {
         update.text.push_str(&plan.now_ms.to_string());
@@ -81,8 +83,8 @@ fn render(new: &NewNode, head: &FrozenHead, mode: TextMode, plan: &Plan) -> Node
         Carrier::System | Carrier::Developer => update.text,
     };
     let bytes = match new.spot.slot {
-        Slot::Message => format!(r#"{{"role":"{}","content":{}}}"#, role(new), string(&text)),
-        Slot::BlockBefore | Slot::BlockAfter => format!(r#"{{"type":"text","text":{}}}"#, string(&text)),
+        Slot::Message => shapes.message(role(new), &string(&text)).into_bytes(),
+        Slot::BlockBefore | Slot::BlockAfter => shapes.block(string(&text).as_bytes()),
         Slot::Lead => fragment(&format!("{text}\n\n")),
         Slot::Trail => fragment(&format!("\n\n{text}")),
     };
@@ -95,6 +97,7 @@ fn role(new: &NewNode) -> &str {
         Carrier::UserReminder | Carrier::TextPart => "user",
         Carrier::System if row.head_role => new.head_role.as_deref().unwrap_or("system"),
         Carrier::System => "system",
+        Carrier::Developer if row.head_role => new.head_role.as_deref().unwrap_or("developer"),
         Carrier::Developer => "developer",
     }
 }
@@ -105,9 +108,9 @@ fn string(text: &str) -> String {
 }
 
 /// A text as it stands inside a JSON string.
-fn fragment(text: &str) -> String {
+fn fragment(text: &str) -> Vec<u8> {
     let token = string(text);
-    token[1..token.len() - 1].to_owned()
+    token.as_bytes()[1..token.len() - 1].to_vec()
 }
 
 /// Gives a node inside an item the item as it goes out: it must never go out otherwise.

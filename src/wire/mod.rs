@@ -6,13 +6,17 @@
 
 pub mod answer;
 pub mod anthropic_messages;
+pub mod bedrock_converse;
 pub mod body;
 pub mod canonical;
 pub mod envelope;
 pub mod format;
+pub mod gemini;
 pub mod head;
 pub mod lower;
+pub mod ollama;
 pub mod openai_chat;
+pub mod openai_responses;
 pub mod scan;
 pub mod sse;
 pub mod usage;
@@ -43,16 +47,74 @@ pub trait Wire: Sync {
         known: Option<&Request>,
     ) -> Result<Request, scan::Fault>;
 
-    /// The plan as edits of the body. The formats so far differ in names and places only, which are in the request.
+    /// The model, where the path names it instead of the body.
+    fn model(&self, _path: &str) -> Option<String> {
+        None
+    }
+
+    /// How a node is written.
+    fn shapes(&self) -> &'static Shapes;
+
+    /// The plan as edits of the body. The formats differ in names, places and shapes only.
     ///
     /// # Errors
     /// Two edits want the same bytes, which a sound plan never does.
     fn edits(&self, request: &Request, plan: &Plan, text: TextMode) -> Result<Lowered, Overlap> {
-        lower::lower(request, plan, text)
+        lower::lower(request, plan, text, self.shapes())
+    }
+
+    /// How an answer of this content type (lower case, without parameters) is cut into parts.
+    fn framing(&self, content_type: &str) -> Framing {
+        match content_type {
+            "text/event-stream" => Framing::Events,
+            _ => Framing::Body,
+        }
     }
 
     /// Reads one part of an answer: its usage, and what the assistant said.
     fn usage(&self, draft: &mut Draft, part: Part<'_>);
+
+    /// Whether this chunk of a stream says that the answer is whole; `false` where in doubt: then its end does. Text
+    /// about such an end must not be mistaken for it: inside an event's JSON, line ends and quotes are escaped.
+    fn is_last(&self, chunk: &[u8]) -> bool;
+}
+
+/// The bytes around a node's text, which is a JSON string with its quotes.
+#[derive(Clone, Copy, Debug)]
+pub struct Shapes {
+    /// A message of its own: in front of its role's name, behind it, behind the text.
+    pub message: [&'static str; 3],
+    /// A block: in front of the text, behind it.
+    pub block: [&'static str; 2],
+}
+
+impl Shapes {
+    /// The shapes of most formats: a content that is a string, blocks with a type.
+    pub const PLAIN: Self = Self {
+        message: [r#"{"role":""#, r#"","content":"#, "}"],
+        block: [r#"{"type":"text","text":"#, "}"],
+    };
+
+    /// A message of `role` that says `text`, a JSON string.
+    pub fn message(&self, role: &str, text: &str) -> String {
+        let [front, middle, back] = self.message;
+        [front, role, middle, text, back].concat()
+    }
+
+    /// A block that says `text`, a JSON string.
+    pub fn block(&self, text: &[u8]) -> Vec<u8> {
+        let [front, back] = self.block;
+        [front.as_bytes(), text, back.as_bytes()].concat()
+    }
+}
+
+/// How an answer is cut into parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// One JSON body.
+    Body,
+    /// Server-sent events.
+    Events,
 }
 
 /// What a request asks for.
@@ -62,6 +124,8 @@ pub enum Call {
     Messages,
     /// The number of tokens of a prompt; nothing is generated and nothing cached.
     CountTokens,
+    /// A shorter history for a prompt: it is read from the cache as an answer would be, but is none.
+    Compact,
     /// Anything else: it carries no prompt that would be sent again.
     Other,
 }
@@ -81,6 +145,7 @@ impl Call {
         match self {
             Self::Messages => "messages",
             Self::CountTokens => "count_tokens",
+            Self::Compact => "compact",
             Self::Other => "other",
         }
     }

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::prefix::item::{Item, Kind, Mark, Message, Names, Request, Role};
+use crate::prefix::item::{HeadForm, Item, Kind, Mark, Message, Names, Request, Role};
 
 use super::answer::Draft;
 use super::body::{self, Context, Reader, Said};
@@ -17,7 +17,7 @@ use super::canonical;
 use super::envelope::{Content, Envelope};
 use super::head;
 use super::scan::{Cursor, Fault};
-use super::{Call, Part, Wire};
+use super::{Call, Part, Shapes, Wire};
 
 /// Members beside model, tools and messages that change the rendered prefix (same guide, table of settings).
 const RENDERED: [&str; 6] = [
@@ -30,6 +30,7 @@ const RENDERED: [&str; 6] = [
 ];
 
 const NAMES: Names = Names {
+    form: HeadForm::Blocks,
     head: None,
     history: "messages",
     blocks: None,
@@ -47,11 +48,19 @@ impl Wire for OpenaiChat {
         parse(body, context, known)
     }
 
+    fn shapes(&self) -> &'static Shapes {
+        &Shapes::PLAIN
+    }
+
     fn usage(&self, draft: &mut Draft, part: Part<'_>) {
         match part {
             Part::Event(data) => answer::event(draft, data),
             Part::Body(data) => answer::body(draft, data),
         }
+    }
+
+    fn is_last(&self, chunk: &[u8]) -> bool {
+        chunk.trim_ascii() == b"data: [DONE]" || memchr::memmem::find(chunk, b"\ndata: [DONE]").is_some()
     }
 }
 

@@ -41,20 +41,32 @@ impl Usage {
 }
 
 /// The fields that are read, by their path in the response (in a stream: in the object that carries them).
-const FIELDS: [&str; 13] = [
+const FIELDS: [&str; 25] = [
+    "eval_count",
+    "prompt_eval_count",
     "timings.cache_n",
     "timings.predicted_n",
     "timings.prompt_n",
+    "usage.cacheReadInputTokens",
+    "usage.cacheWriteInputTokens",
     "usage.cache_creation_input_tokens",
     "usage.cache_read_input_tokens",
     "usage.completion_tokens",
+    "usage.inputTokens",
     "usage.input_tokens",
+    "usage.input_tokens_details.cache_write_tokens",
+    "usage.input_tokens_details.cached_tokens",
+    "usage.outputTokens",
     "usage.output_tokens",
     "usage.prompt_cache_hit_tokens",
     "usage.prompt_cache_miss_tokens",
     "usage.prompt_tokens",
     "usage.prompt_tokens_details.cache_write_tokens",
     "usage.prompt_tokens_details.cached_tokens",
+    "usageMetadata.cachedContentTokenCount",
+    "usageMetadata.candidatesTokenCount",
+    "usageMetadata.promptTokenCount",
+    "usageMetadata.thoughtsTokenCount",
 ];
 
 /// How one number is made: the sum of fields that must all be there, and of others where they are.
@@ -107,6 +119,44 @@ const ANTHROPIC_MESSAGES: Row = Row {
     output: &[sum(&["usage.output_tokens"])],
 };
 
+/// Responses: as chat, by other names.
+const OPENAI_RESPONSES: Row = Row {
+    input_total: &[sum(&["usage.input_tokens"])],
+    cache_read: &[sum(&["usage.input_tokens_details.cached_tokens"])],
+    cache_write: &[sum(&["usage.input_tokens_details.cache_write_tokens"])],
+    output: &[sum(&["usage.output_tokens"])],
+};
+
+/// Gemini: the prompt's count includes what was cached; thinking is counted apart from the answer.
+const GEMINI: Row = Row {
+    input_total: &[sum(&["usageMetadata.promptTokenCount"])],
+    cache_read: &[sum(&["usageMetadata.cachedContentTokenCount"])],
+    cache_write: &[],
+    output: &[Sum {
+        all: &["usageMetadata.candidatesTokenCount"],
+        optional: &["usageMetadata.thoughtsTokenCount"],
+    }],
+};
+
+/// Converse: as Anthropic, `inputTokens` leaves the cached ones out.
+const BEDROCK_CONVERSE: Row = Row {
+    input_total: &[Sum {
+        all: &["usage.inputTokens"],
+        optional: &["usage.cacheReadInputTokens", "usage.cacheWriteInputTokens"],
+    }],
+    cache_read: &[sum(&["usage.cacheReadInputTokens"])],
+    cache_write: &[sum(&["usage.cacheWriteInputTokens"])],
+    output: &[sum(&["usage.outputTokens"])],
+};
+
+/// Ollama: the count includes what its engine had in its cache, and it tells nothing of that.
+const OLLAMA: Row = Row {
+    input_total: &[sum(&["prompt_eval_count"])],
+    cache_read: &[],
+    cache_write: &[],
+    output: &[sum(&["eval_count"])],
+};
+
 /// The raw counts of one response, gathered from its body or from all its events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts([Option<u64>; FIELDS.len()]);
@@ -136,7 +186,11 @@ impl Counts {
     pub fn usage(&self, format: Format) -> Option<Usage> {
         let row = match format {
             Format::OpenaiChat => &OPENAI_CHAT,
+            Format::OpenaiResponses => &OPENAI_RESPONSES,
             Format::AnthropicMessages => &ANTHROPIC_MESSAGES,
+            Format::Gemini => &GEMINI,
+            Format::BedrockConverse => &BEDROCK_CONVERSE,
+            Format::Ollama => &OLLAMA,
         };
         let input_total = self.first(row.input_total);
         let within =
@@ -206,7 +260,14 @@ mod tests {
 
     #[test]
     fn every_field_of_the_table_is_read() {
-        for row in [&OPENAI_CHAT, &ANTHROPIC_MESSAGES] {
+        for row in [
+            &OPENAI_CHAT,
+            &OPENAI_RESPONSES,
+            &ANTHROPIC_MESSAGES,
+            &GEMINI,
+            &BEDROCK_CONVERSE,
+            &OLLAMA,
+        ] {
             for sums in [row.input_total, row.cache_read, row.cache_write, row.output] {
                 for field in sums.iter().flat_map(|sum| sum.all.iter().chain(sum.optional)) {
                     assert!(FIELDS.contains(field), "{field}");

@@ -42,7 +42,7 @@ fn check(case: &Case, format: Format, wrong: &mut Vec<String>) {
     let (upstream, path) = route(&case.format);
     let host = match format {
         Format::OpenaiChat => "api.openai.com",
-        Format::AnthropicMessages => "gateway.example",
+        _ => "gateway.example",
     };
     let bodies = bodies(case);
     let requests: Vec<Replayed> = (1..)

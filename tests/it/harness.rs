@@ -13,9 +13,8 @@ use inkfast::prefix::{Keys, Plan, Request, Scope, apply, decide, keys, record};
 use inkfast::route::{Choice, Destination, Table};
 use inkfast::wire::body::Context;
 use inkfast::wire::format::Format;
-use inkfast::wire::lower::{Lowered, lower};
+use inkfast::wire::lower::Lowered;
 use inkfast::wire::scan::Fault;
-use inkfast::wire::{anthropic_messages, openai_chat};
 use tempfile::TempDir;
 
 /// A ledger of either kind; the folder of a file goes with it.
@@ -65,10 +64,7 @@ pub fn parse(
     context: &Context<'_>,
     known: Option<&Request>,
 ) -> Result<Request, Fault> {
-    match format {
-        Format::OpenaiChat => openai_chat::parse(body, context, known),
-        Format::AnthropicMessages => anthropic_messages::parse(body, context, known),
-    }
+    format.wire().parse(body, context, known)
 }
 
 impl Core {
@@ -102,18 +98,25 @@ impl Core {
             format: self.format,
             model: &model,
         };
-        let mut route = self.table.route(to, choice, &[]);
+        let table = self.table;
+        let instructions_lead = |model: &str| table.instructions_lead(Destination { model, ..to });
+        let mut route = table.route(to, choice, &[]);
         route.policy.mutant = self.mutant;
         let context = Context {
             attribution: route.attribution,
             model: None,
+            instructions_lead: Some(&instructions_lead),
             hints,
         };
         let request = parse(self.format, body, &context, None)?;
         let keys = keys(&request, self.scope);
         let past = self.past(&keys);
         let plan = decide(&request, keys.request, &past, &route.policy, self.now_ms);
-        let lowered = lower(&request, &plan, route.policy.text).expect("edits are disjoint");
+        let lowered = self
+            .format
+            .wire()
+            .edits(&request, &plan, route.policy.text)
+            .expect("edits are disjoint");
         Ok((request, keys, plan, lowered))
     }
 

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use inkfast::wire::{
+    Framing,
     answer::{Answer, CacheMiss, MAX_BODY, MAX_TEXT, MissReason, Reader, Reading, Transformation},
     format::Format::{self, AnthropicMessages, OpenaiChat},
     sse::SseParser,
@@ -90,8 +91,12 @@ data: {"type":"message_stop"}
 
 const MESSAGES_TOOLS_JSON: &str = r#"{"id":"msg_1","type":"message","role":"assistant","model":"claude-opus-5-5","content":[{"type":"thinking","thinking":"hidden","signature":"c2ln"},{"type":"text","text":"Looking it up…"},{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]},{"type":"text","text":"Found."},{"type":"tool_use","id":"toolu_1","name":"read","input":{"text":"not the answer"}}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":40,"cache_creation_input_tokens":300,"cache_read_input_tokens":4000,"output_tokens":57},"diagnostics":{"cache_miss_reason":{"type":"system_changed","cache_missed_input_tokens":812}},"input_transformations":[{"type":"thinking_dropped","path":"messages.1.content.0","reason":"prefix_binding_mismatch"}]}"#;
 
+fn framing(is_sse: bool) -> Framing {
+    if is_sse { Framing::Events } else { Framing::Body }
+}
+
 fn read(format: Format, is_sse: bool, bytes: impl AsRef<[u8]>) -> Reading {
-    let mut reader = Reader::new(format, is_sse);
+    let mut reader = Reader::new(format, framing(is_sse));
     reader.push(bytes.as_ref());
     reader.finish()
 }
@@ -334,7 +339,7 @@ fn one_bad_event_takes_the_answer_but_not_the_usage() {
 
 #[test]
 fn too_large_is_said_and_bounded() {
-    let mut reader = Reader::new(OpenaiChat, false);
+    let mut reader = Reader::new(OpenaiChat, Framing::Body);
     for _ in 0..=MAX_BODY / 4096 {
         reader.push(&[b' '; 4096]);
     }
@@ -400,7 +405,7 @@ proptest! {
     #[test]
     fn readings_do_not_depend_on_the_reads(cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12)) {
         for (format, stream) in [(OpenaiChat, CHAT_TOOLS), (AnthropicMessages, MESSAGES_TOOLS)] {
-            let mut reader = Reader::new(format, true);
+            let mut reader = Reader::new(format, Framing::Events);
             for piece in cut(stream.as_bytes(), &cuts) {
                 reader.push(piece);
             }

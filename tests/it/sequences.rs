@@ -44,7 +44,7 @@ fn run(sequence: &Sequence, format: Format, wrong: &mut Vec<String>) {
     let host = match (format, sequence.carrier.as_deref()) {
         (Format::AnthropicMessages, _) => "api.anthropic.com",
         (Format::OpenaiChat, Some("system")) => "api.openai.com",
-        (Format::OpenaiChat, _) => "localhost",
+        _ => "localhost",
     };
     let bodies: Vec<Bytes> = sequence
         .requests

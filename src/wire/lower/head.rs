@@ -5,107 +5,125 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use crate::prefix::edit::Edit;
-use crate::prefix::item::{FrozenBlock, FrozenHead, Member, Request};
+use crate::prefix::item::{FrozenBlock, FrozenHead, HeadForm, Member, Request};
 
-/// Puts `frozen` in the place of the head of `request`; nothing where the bytes are the same already.
+/// Puts `frozen` in the place of the head of `request`; nothing where the bytes are the same already. What stands in a
+/// member of its own and what opens the history are restored each by itself.
 pub fn restore(request: &Request, frozen: &FrozenHead, edits: &mut Vec<Edit>) {
-    let own = &request.head.blocks;
-    let same = own.len() == frozen.blocks.len()
-        && own
-            .iter()
-            .zip(&frozen.blocks)
-            .all(|(own, frozen)| own.frozen.bytes_digest == frozen.bytes_digest);
-    if same {
-        return;
-    }
-    let edit = match (request.names.head, &request.layout.head_member) {
-        (None, _) => in_messages(request, frozen),
-        (Some(_), Some(member)) => in_member(request, member, frozen),
-        (Some(name), None) => new_member(request, name, frozen),
-    };
-    edits.extend(edit);
-}
-
-/// The head opens the array of messages.
-fn in_messages(request: &Request, frozen: &FrozenHead) -> Option<Edit> {
-    let messages = &request.layout.messages;
-    let count = request.head.blocks.len();
-    let (head, rest) = messages.split_at(count);
-    let bytes = blocks(request, frozen).join(&b","[..]);
-    match (head, rest.first()) {
-        ([], _) if bytes.is_empty() => None,
-        ([], next) => {
-            let start = request.layout.messages_array.start + 1;
-            let comma: &[u8] = if next.is_some() { b"," } else { b"" };
-            Some(edit(start..start, [&bytes, comma].concat()))
-        }
-        ([first, ..], Some(next)) if bytes.is_empty() => {
-            Some(edit(first.range.start..next.range.start, bytes))
-        }
-        ([first, .., last], _) => Some(edit(first.range.start..last.range.end, bytes)),
-        ([only], _) => Some(edit(only.range.clone(), bytes)),
-    }
-}
-
-/// The head is a member of its own.
-fn in_member(request: &Request, member: &Member, frozen: &FrozenHead) -> Option<Edit> {
-    match value(request, frozen) {
-        Some(value) => Some(edit(member.value.clone(), value)),
-        None => Some(edit(with_comma(request, member), Vec::new())),
-    }
-}
-
-fn new_member(request: &Request, name: &str, frozen: &FrozenHead) -> Option<Edit> {
-    let value = value(request, frozen)?;
-    let start = request.layout.object;
-    Some(edit(
-        start..start,
-        [b"\"", name.as_bytes(), b"\":", &value, b","].concat(),
-    ))
-}
-
-/// The value of the head's member; none where nothing is left to say.
-fn value(request: &Request, frozen: &FrozenHead) -> Option<Vec<u8>> {
-    let attribution = request.head.attribution.clone();
-    let bare = attribution.is_none() && request.head.markers.is_empty();
-    if let (
-        [
-            FrozenBlock {
-                string: Some(token),
-                bytes,
-                ..
-            },
-        ],
-        true,
-    ) = (frozen.blocks.as_slice(), bare)
+    let own_members = request.head.blocks.len() - request.head.messages();
+    let (messages, members): (Vec<_>, Vec<_>) = frozen.blocks.iter().partition(|block| block.is_message());
+    let part = |own: Range<usize>, frozen| Part { request, own, frozen };
+    let members = part(0..own_members, members);
+    if let Some(name) = request.names.head
+        && members.differs()
     {
-        return Some(bytes[token.start as usize..token.end as usize].to_vec());
+        edits.extend(match &request.layout.head_member {
+            Some(member) => members.in_member(member),
+            None => members.new_member(name),
+        });
     }
-    let attribution = attribution.map(|range| request.body[range].to_vec());
-    let blocks: Vec<Vec<u8>> = attribution.into_iter().chain(blocks(request, frozen)).collect();
-    if blocks.is_empty() {
-        None
-    } else {
-        Some([b"[", blocks.join(&b","[..]).as_slice(), b"]"].concat())
+    let messages = part(own_members..request.head.blocks.len(), messages);
+    if messages.differs() {
+        edits.extend(messages.in_messages());
     }
 }
 
-/// The frozen blocks, each with the marker that is its own in this request.
-fn blocks(request: &Request, frozen: &FrozenHead) -> Vec<Vec<u8>> {
-    let own_last = request.head.blocks.len().saturating_sub(1);
-    let last = frozen.blocks.len().saturating_sub(1);
-    let mut markers: Vec<Option<Range<usize>>> = vec![None; frozen.blocks.len()];
-    for (ordinal, marker) in &request.head.markers {
-        let ordinal = *ordinal as usize;
-        let target = if ordinal == own_last { last } else { ordinal };
-        if let Some(slot) = markers.get_mut(target).filter(|_| target <= last) {
-            *slot = Some(marker.clone());
+/// One part of the head: the client's own blocks, and the frozen ones that go out for them.
+struct Part<'a> {
+    request: &'a Request,
+    own: Range<usize>,
+    frozen: Vec<&'a FrozenBlock>,
+}
+
+impl Part<'_> {
+    fn differs(&self) -> bool {
+        let own = self.request.head.blocks[self.own.clone()].iter();
+        !own.map(|block| block.frozen.bytes_digest)
+            .eq(self.frozen.iter().map(|block| block.bytes_digest))
+    }
+
+    /// The head opens the array of messages.
+    fn in_messages(&self) -> Option<Edit> {
+        let messages = &self.request.layout.messages;
+        let (head, rest) = messages.split_at(self.own.len());
+        let bytes = self.blocks().join(&b","[..]);
+        match (head, rest.first()) {
+            ([], _) if bytes.is_empty() => None,
+            ([], next) => {
+                let start = self.request.layout.messages_array.start + 1;
+                let comma: &[u8] = if next.is_some() { b"," } else { b"" };
+                Some(edit(start..start, [&bytes, comma].concat()))
+            }
+            ([first, ..], Some(next)) if bytes.is_empty() => {
+                Some(edit(first.range.start..next.range.start, bytes))
+            }
+            ([first, .., last], _) => Some(edit(first.range.start..last.range.end, bytes)),
+            ([only], _) => Some(edit(only.range.clone(), bytes)),
         }
     }
-    let marked = frozen.blocks.iter().zip(markers);
-    marked
-        .map(|(block, marker)| with_marker(block, marker.map(|range| &request.body[range])))
-        .collect()
+
+    /// The head is a member of its own.
+    fn in_member(&self, member: &Member) -> Option<Edit> {
+        match self.value() {
+            Some(value) => Some(edit(member.value.clone(), value)),
+            None => Some(edit(with_comma(self.request, member), Vec::new())),
+        }
+    }
+
+    fn new_member(&self, name: &str) -> Option<Edit> {
+        let value = self.value()?;
+        let start = self.request.layout.object;
+        Some(edit(
+            start..start,
+            [b"\"", name.as_bytes(), b"\":", &value, b","].concat(),
+        ))
+    }
+
+    /// The value of the head's member; none where nothing is left to say.
+    fn value(&self) -> Option<Vec<u8>> {
+        let head = &self.request.head;
+        let marked = head
+            .markers
+            .iter()
+            .any(|(block, _)| self.own.contains(&(*block as usize)));
+        let bare = head.attribution.is_none() && !marked;
+        if let ([only], true) = (self.frozen.as_slice(), bare)
+            && let Some(token) = &only.string
+        {
+            return Some(only.bytes[token.start as usize..token.end as usize].to_vec());
+        }
+        if self.request.names.form == HeadForm::Value {
+            return self.frozen.first().map(|value| value.bytes.to_vec());
+        }
+        let attribution = head
+            .attribution
+            .clone()
+            .map(|range| self.request.body[range].to_vec());
+        let blocks: Vec<Vec<u8>> = attribution.into_iter().chain(self.blocks()).collect();
+        (!blocks.is_empty()).then(|| [b"[", blocks.join(&b","[..]).as_slice(), b"]"].concat())
+    }
+
+    /// The frozen blocks, each with the marker that is its own in this request.
+    fn blocks(&self) -> Vec<Vec<u8>> {
+        let own_last = self.own.end.saturating_sub(1);
+        let last = self.frozen.len().saturating_sub(1);
+        let mut markers: Vec<Option<Range<usize>>> = vec![None; self.frozen.len()];
+        for (ordinal, marker) in &self.request.head.markers {
+            let ordinal = *ordinal as usize;
+            let target = if ordinal == own_last {
+                last
+            } else {
+                ordinal.wrapping_sub(self.own.start)
+            };
+            if let Some(slot) = markers.get_mut(target).filter(|_| self.own.contains(&ordinal)) {
+                *slot = Some(marker.clone());
+            }
+        }
+        let marked = self.frozen.iter().zip(markers);
+        marked
+            .map(|(block, marker)| with_marker(block, marker.map(|range| &self.request.body[range])))
+            .collect()
+    }
 }
 
 fn with_marker(block: &FrozenBlock, marker: Option<&[u8]>) -> Vec<u8> {

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use crate::prefix::edit::{Edit, Edits, apply};
 use crate::prefix::item::{Content, Message, Request};
 use crate::prefix::past::{Node, Slot};
+use crate::wire::Shapes;
 use crate::wire::envelope::{self, Envelope};
 use crate::wire::scan::Cursor;
 
@@ -23,9 +24,10 @@ struct Inside<'n> {
 }
 
 /// Splices every node in; gives the edits that it made.
-pub fn insert(request: &Request, nodes: &[Arc<Node>], edits: &mut Vec<Edit>) -> Vec<Edit> {
+pub fn insert(request: &Request, nodes: &[Arc<Node>], shapes: &Shapes, edits: &mut Vec<Edit>) -> Vec<Edit> {
     let mut made = Vec::new();
     let mut inside: BTreeMap<u32, Inside<'_>> = BTreeMap::new();
+    let splicer = Splicer { request, shapes };
     for node in nodes {
         let position = node.position as usize;
         let message = |index: usize| request.history.get(index).map(|item| item.message);
@@ -49,12 +51,7 @@ pub fn insert(request: &Request, nodes: &[Arc<Node>], edits: &mut Vec<Edit>) -> 
         }
     }
     for (index, inside) in inside {
-        into_message(
-            request,
-            &request.layout.messages[index as usize],
-            &inside,
-            &mut made,
-        );
+        splicer.into_message(&request.layout.messages[index as usize], &inside, &mut made);
     }
     edits.extend(made.iter().cloned());
     made
@@ -95,48 +92,120 @@ fn between(request: &Request, position: usize, bytes: &Bytes) -> Edit {
     }
 }
 
-fn into_message(request: &Request, message: &Message, inside: &Inside<'_>, made: &mut Vec<Edit>) {
-    let spliced = spliced(request, message, inside);
-    match as_held(request, message, inside, &spliced) {
-        Some(held) => made.push(held),
-        None => made.extend(spliced),
-    }
+/// Puts nodes into messages of one request.
+struct Splicer<'a> {
+    request: &'a Request,
+    shapes: &'a Shapes,
 }
 
-fn spliced(request: &Request, message: &Message, inside: &Inside<'_>) -> Vec<Edit> {
-    let mut made = Vec::new();
-    match &message.content {
-        Content::Text(token) if !inside.before.is_empty() || !inside.behind.is_empty() => {
-            string_to_blocks(token, inside, &mut made);
+impl Splicer<'_> {
+    fn into_message(&self, message: &Message, inside: &Inside<'_>, made: &mut Vec<Edit>) {
+        let spliced = self.spliced(message, inside);
+        match self.as_held(message, inside, &spliced) {
+            Some(held) => made.push(held),
+            None => made.extend(spliced),
         }
-        Content::Text(token) => {
-            push(&mut made, token.start + 1, text(&inside.lead));
-            push(&mut made, token.end - 1, text(&inside.trail));
-        }
-        Content::Blocks(_, blocks) => into_blocks(request, blocks, inside, &mut made),
-        Content::Other => {}
     }
-    made
-}
 
-/// The item as it went out before, where the client now writes the same item otherwise: an item that holds a node
-/// inside its text goes out in one form only, markers aside. A node that is new goes into that form.
-fn as_held(request: &Request, message: &Message, inside: &Inside<'_>, spliced: &[Edit]) -> Option<Edit> {
-    let stored = inside.trail.iter().rev().chain(inside.lead.iter().rev());
-    let held = stored.copied().find_map(|node| node.holder.as_ref())?;
-    let item = request.history.get(message.items.start)?;
-    let newer: Vec<&Node> = inside
-        .trail
-        .iter()
-        .filter(|node| node.holder.is_none())
-        .copied()
-        .collect();
-    let sent = with_trail(&held.sent, &newer)?;
-    let same_meaning = item.mark.canonical == held.client.canonical;
-    (same_meaning && unmarked(&item_with(request, item.range.clone(), spliced)) != sent).then(|| Edit {
-        range: item.range.clone(),
-        insert: sent,
-    })
+    fn spliced(&self, message: &Message, inside: &Inside<'_>) -> Vec<Edit> {
+        let mut made = Vec::new();
+        match &message.content {
+            Content::Text(token) if !inside.before.is_empty() || !inside.behind.is_empty() => {
+                self.string_to_blocks(token, inside, &mut made);
+            }
+            Content::Text(token) => {
+                push(&mut made, token.start + 1, text(&inside.lead));
+                push(&mut made, token.end - 1, text(&inside.trail));
+            }
+            Content::Blocks(_, blocks) => self.into_blocks(blocks, inside, &mut made),
+            Content::Other => {}
+        }
+        made
+    }
+
+    /// The item as it went out before, where the client now writes the same item otherwise: an item that holds a node
+    /// inside its text goes out in one form only, markers aside. A node that is new goes into that form.
+    fn as_held(&self, message: &Message, inside: &Inside<'_>, spliced: &[Edit]) -> Option<Edit> {
+        let stored = inside.trail.iter().rev().chain(inside.lead.iter().rev());
+        let held = stored.copied().find_map(|node| node.holder.as_ref())?;
+        let item = self.request.history.get(message.items.start)?;
+        let newer: Vec<&Node> = inside
+            .trail
+            .iter()
+            .filter(|node| node.holder.is_none())
+            .copied()
+            .collect();
+        let sent = self.with_trail(&held.sent, &newer)?;
+        let same_meaning = item.mark.canonical == held.client.canonical;
+        let now = || unmarked(&item_with(self.request, item.range.clone(), spliced));
+        (same_meaning && now() != sent).then(|| Edit {
+            range: item.range.clone(),
+            insert: sent,
+        })
+    }
+
+    /// A message with nodes behind its own text.
+    fn with_trail(&self, message: &Bytes, nodes: &[&Node]) -> Option<Bytes> {
+        if nodes.is_empty() {
+            return Some(message.clone());
+        }
+        let mut made = Vec::new();
+        match &Envelope::read(&mut Cursor::new(message, 0)).ok()?.content {
+            envelope::Content::Text(token) => push(&mut made, token.end - 1, text(nodes)),
+            envelope::Content::Blocks(_, blocks) => {
+                let end = blocks.last()?.range.end;
+                nodes
+                    .iter()
+                    .for_each(|node| made.push(at(end, &[b",", &self.part(node)])));
+            }
+            envelope::Content::Other => return None,
+        }
+        Some(apply(message, &Edits::new(made).ok()?).concat())
+    }
+
+    /// A node that stands inside a string as a part of its own.
+    fn part(&self, node: &Node) -> Vec<u8> {
+        self.shapes.block(&[b"\"", &node.bytes[..], b"\""].concat())
+    }
+
+    /// A string content becomes the text block that it stands for, among the nodes' blocks.
+    fn string_to_blocks(&self, token: &Range<usize>, inside: &Inside<'_>, made: &mut Vec<Edit>) {
+        let mut front = b"[".to_vec();
+        for (_, node) in &inside.before {
+            front.extend_from_slice(&node.bytes);
+            front.push(b',');
+        }
+        let [open, close] = self.shapes.block;
+        front.extend_from_slice(open.as_bytes());
+        let mut back = close.as_bytes().to_vec();
+        for (_, node) in &inside.behind {
+            back.push(b',');
+            back.extend_from_slice(&node.bytes);
+        }
+        back.push(b']');
+        push(made, token.start, front);
+        push(made, token.end, back);
+    }
+
+    fn into_blocks(&self, blocks: &[Range<usize>], inside: &Inside<'_>, made: &mut Vec<Edit>) {
+        let history = &self.request.history;
+        for (index, node) in &inside.before {
+            made.push(at(history[*index].range.start, &[&node.bytes, b","]));
+        }
+        for (index, node) in &inside.behind {
+            made.push(at(history[*index].range.end, &[b",", &node.bytes]));
+        }
+        if let (Some(first), Some(last)) = (blocks.first(), blocks.last()) {
+            inside
+                .lead
+                .iter()
+                .for_each(|node| made.push(at(first.start, &[&self.part(node), b","])));
+            inside
+                .trail
+                .iter()
+                .for_each(|node| made.push(at(last.end, &[b",", &self.part(node)])));
+        }
+    }
 }
 
 /// An item of the body with the edits that lie in it.
@@ -160,70 +229,9 @@ pub fn unmarked(message: &Bytes) -> Bytes {
     }
 }
 
-/// A message with nodes behind its own text.
-fn with_trail(message: &Bytes, nodes: &[&Node]) -> Option<Bytes> {
-    if nodes.is_empty() {
-        return Some(message.clone());
-    }
-    let mut made = Vec::new();
-    match &Envelope::read(&mut Cursor::new(message, 0)).ok()?.content {
-        envelope::Content::Text(token) => push(&mut made, token.end - 1, text(nodes)),
-        envelope::Content::Blocks(_, blocks) => {
-            let end = blocks.last()?.range.end;
-            nodes
-                .iter()
-                .for_each(|node| made.push(at(end, &[b",", &part(node)])));
-        }
-        envelope::Content::Other => return None,
-    }
-    Some(apply(message, &Edits::new(made).ok()?).concat())
-}
-
 /// Nodes as they stand inside a string.
 fn text(nodes: &[&Node]) -> Vec<u8> {
     nodes.iter().flat_map(|node| node.bytes.to_vec()).collect()
-}
-
-/// A node that stands inside a string as a part of its own.
-fn part(node: &Node) -> Vec<u8> {
-    [br#"{"type":"text","text":""#, &node.bytes[..], b"\"}"].concat()
-}
-
-/// A string content becomes the text block that it stands for, among the nodes' blocks.
-fn string_to_blocks(token: &Range<usize>, inside: &Inside<'_>, made: &mut Vec<Edit>) {
-    let mut front = b"[".to_vec();
-    for (_, node) in &inside.before {
-        front.extend_from_slice(&node.bytes);
-        front.push(b',');
-    }
-    front.extend_from_slice(br#"{"type":"text","text":"#);
-    let mut back = b"}".to_vec();
-    for (_, node) in &inside.behind {
-        back.push(b',');
-        back.extend_from_slice(&node.bytes);
-    }
-    back.push(b']');
-    push(made, token.start, front);
-    push(made, token.end, back);
-}
-
-fn into_blocks(request: &Request, blocks: &[Range<usize>], inside: &Inside<'_>, made: &mut Vec<Edit>) {
-    for (index, node) in &inside.before {
-        made.push(at(request.history[*index].range.start, &[&node.bytes, b","]));
-    }
-    for (index, node) in &inside.behind {
-        made.push(at(request.history[*index].range.end, &[b",", &node.bytes]));
-    }
-    if let (Some(first), Some(last)) = (blocks.first(), blocks.last()) {
-        inside
-            .lead
-            .iter()
-            .for_each(|node| made.push(at(first.start, &[&part(node), b","])));
-        inside
-            .trail
-            .iter()
-            .for_each(|node| made.push(at(last.end, &[b",", &part(node)])));
-    }
 }
 
 fn push(made: &mut Vec<Edit>, offset: usize, insert: Vec<u8>) {

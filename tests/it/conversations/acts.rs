@@ -45,7 +45,7 @@ impl World<'_> {
                     };
                     agent.history = vec![match self.format {
                         Format::OpenaiChat => Message::System(summary),
-                        Format::AnthropicMessages => Message::User(summary),
+                        _ => Message::User(summary),
                     }];
                     agent.history.extend(tail);
                     agent.follows = None;
@@ -88,7 +88,7 @@ impl World<'_> {
             match self.format {
                 Format::OpenaiChat => agent.history.push(own),
                 // Behind the user's turn, where the provider takes it.
-                Format::AnthropicMessages => {
+                _ => {
                     self.turn(agent, step);
                     return agent.history.push(own);
                 }

@@ -40,6 +40,7 @@ impl Draft {
         let mut members = match self.format {
             Format::OpenaiChat => self.chat(),
             Format::AnthropicMessages => self.anthropic(),
+            other => unreachable!("{other} is not driven"),
         };
         if self.style.messages_first {
             members.sort_by_key(|(name, _)| name != "messages");

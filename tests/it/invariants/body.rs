@@ -113,6 +113,7 @@ impl Body {
         match format {
             Format::OpenaiChat => body.chat(&raw.messages),
             Format::AnthropicMessages => body.anthropic(raw.system, &raw.messages, strips_attribution),
+            other => unreachable!("{other} is not driven"),
         }
         body
     }
