@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use inkfast::ledger::{Learned, Ledger};
 use inkfast::prefix::policy::{Carrier, Mode};
-use inkfast::route::{Choice, Destination, Table};
+use inkfast::route::{Choice, Destination, Finding, Table};
 use inkfast::sim::{Answer, Config, LaterSystem, Provider};
 use inkfast::wire::format::Format;
 use serde_json::{Value, json};
@@ -239,11 +239,8 @@ fn the_ledger_forgets_what_it_had_learned_and_hears_what_does_not_work() {
     std::fs::write(&config, text).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let route = format!("mine/openai_chat/{GPT}");
-    let wrong = Learned {
-        row: 1,
-        at_ms: 1,
-        until_ms: u64::MAX,
-    };
+    let reminder = "user_reminder/inside_user_message/pass".to_owned();
+    let wrong = Learned::new(reminder, Finding::Hoisted, u64::MAX / 2);
     runtime.block_on(async {
         let ledger = Ledger::open(&ledger).unwrap();
         ledger.learn(&route, wrong).await.unwrap();
@@ -257,7 +254,11 @@ fn the_ledger_forgets_what_it_had_learned_and_hears_what_does_not_work() {
     );
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let learned = runtime.block_on(async { Ledger::open(&ledger).unwrap().learned(&route).await.unwrap() });
-    assert_eq!(learned.iter().map(|note| note.row).collect::<Vec<_>>(), [0]);
+    let learned: Vec<_> = learned
+        .iter()
+        .map(|note| (note.row.as_str(), note.finding))
+        .collect();
+    assert_eq!(learned, [("system/before_user_run/pass", Finding::Refused)]);
 }
 
 #[test]

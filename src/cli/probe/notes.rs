@@ -9,7 +9,8 @@ use super::{
 use crate::{
     config::Config,
     ledger::{Learned, Ledger},
-    proxy::{now_ms, refusal::BELIEVED},
+    proxy::now_ms,
+    route,
 };
 
 /// The routes that lead to what is probed, in the state of this configuration.
@@ -63,9 +64,10 @@ impl Notes<'_> {
         let mut noted = 0;
         for route in &self.routes {
             ledger.unlearn(route).await?;
-            for (row, trial) in (0..).zip(trials.iter().filter(|trial| trial.listed)) {
-                if trial.is_refuted() {
-                    ledger.learn(route, note(row)).await?;
+            for trial in trials.iter().filter(|trial| trial.listed) {
+                if let Some(finding) = trial.finding() {
+                    let note = Learned::new(route::row_name(&trial.row), finding, now_ms());
+                    ledger.learn(route, note).await?;
                     noted += 1;
                 }
             }
@@ -74,14 +76,5 @@ impl Notes<'_> {
         Ok(Some(format!(
             "what was learned of {routes} before is forgotten; rows noted as not working: {noted}"
         )))
-    }
-}
-
-fn note(row: u32) -> Learned {
-    let at_ms = now_ms();
-    Learned {
-        row,
-        at_ms,
-        until_ms: at_ms + BELIEVED.as_millis() as u64,
     }
 }

@@ -10,7 +10,7 @@ use super::{
     target::Target,
     trial::{Accepted, Kept, Obeyed, Trial},
 };
-use crate::prefix::policy::Row;
+use crate::{prefix::policy::Row, route::Finding};
 
 /// All that was found.
 pub struct Report<'a> {
@@ -115,11 +115,7 @@ fn row_line(trial: &Trial) -> String {
     if trial.is_good() {
         return format!("  {row}\n");
     }
-    let reason = if trial.is_refuted() {
-        "does not work"
-    } else {
-        "not proven"
-    };
+    let reason = trial.finding().map_or("not proven", Finding::as_str);
     format!("  # {reason}: {row}\n")
 }
 
@@ -128,6 +124,7 @@ fn object(trial: &Trial) -> Value {
         "row": trial.row,
         "listed": trial.listed,
         "good": trial.is_good(),
+        "finding": trial.finding().map(Finding::as_str),
         "obeyed": trial.obeyed.as_str(),
         "tokens": trial.tokens,
     });
@@ -155,7 +152,7 @@ impl Obeyed {
             Self::Old => "no, it holds to the old rule",
             Self::Neither => "no, it follows neither rule",
             Self::Dropped => "no, it never saw the update",
-            Self::NoRuleObeyed => "unknown, it obeys no rule",
+            Self::NoRule => "unknown, it obeys no rule",
             Self::Repeated => "unknown, it obeys no rule, but repeats the word",
             Self::Cut => "unknown, it was cut short",
             Self::Unasked => "unknown",
@@ -168,7 +165,7 @@ impl Obeyed {
             Self::Old => "old",
             Self::Neither => "neither",
             Self::Dropped => "dropped",
-            Self::NoRuleObeyed => "no_rule_obeyed",
+            Self::NoRule => "no_rule_obeyed",
             Self::Repeated => "repeated",
             Self::Cut => "cut",
             Self::Unasked => "unasked",

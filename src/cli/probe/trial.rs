@@ -11,7 +11,12 @@ use super::{
     carry,
     talk::{NEW, OLD, SECOND, Talk, Turn},
 };
-use crate::{prefix::policy::Row, proxy::now_ms, route::Route, wire::answer::Reading};
+use crate::{
+    prefix::policy::Row,
+    proxy::now_ms,
+    route::{Finding, Route},
+    wire::answer::Reading,
+};
 
 /// A row to try.
 pub struct Candidate {
@@ -60,7 +65,7 @@ pub enum Obeyed {
     /// The prompt did not grow by the update: it never reached the model.
     Dropped,
     /// The model does not follow the rule in the system prompt either.
-    NoRuleObeyed,
+    NoRule,
     /// The same, though the answer carries the new codeword: it may only repeat what it read.
     Repeated,
     /// The answer was cut before it could tell.
@@ -133,16 +138,20 @@ impl Trial {
         self.accepted == Accepted::Yes && self.obeyed == Obeyed::New && matches!(self.kept, Kept::Yes(..))
     }
 
-    /// Something speaks against it.
-    pub fn is_refuted(&self) -> bool {
-        matches!(self.accepted, Accepted::No(..))
-            || matches!(self.obeyed, Obeyed::Old | Obeyed::Dropped)
-            || matches!(self.kept, Kept::No(..))
+    /// What speaks against it.
+    pub fn finding(&self) -> Option<Finding> {
+        match (&self.accepted, self.obeyed, self.kept) {
+            (Accepted::No(..), ..) => Some(Finding::Refused),
+            (_, Obeyed::Dropped, _) => Some(Finding::Dropped),
+            (_, _, Kept::No(..)) => Some(Finding::Hoisted),
+            (_, Obeyed::Old, _) => Some(Finding::Disobeyed),
+            _ => None,
+        }
     }
 
     /// It belongs into the table: a row that is there already by default, another one only when it is proven.
     pub fn is_good(&self) -> bool {
-        self.is_proven() || self.listed && !self.is_refuted()
+        self.is_proven() || self.listed && self.finding().is_none()
     }
 }
 
@@ -206,7 +215,7 @@ fn obeyed([said, unchanged, told]: [&Reading; 3]) -> Obeyed {
         _ if dropped => Obeyed::Dropped,
         (new, old) if new > old && follows => Obeyed::New,
         (new, old) if new > old => Obeyed::Repeated,
-        _ if !follows => Obeyed::NoRuleObeyed,
+        _ if !follows => Obeyed::NoRule,
         (_, Some(_)) => Obeyed::Old,
         _ if cut => Obeyed::Cut,
         _ => Obeyed::Neither,
