@@ -35,7 +35,7 @@ impl<'a> Notes<'a> {
         Self {
             config,
             routes: names
-                .map(|name| format!("{name}/{}/{model}", target.shape.format))
+                .map(|name| route::key(name, target.shape.format, model))
                 .collect(),
         }
     }
