@@ -20,7 +20,7 @@ pub struct Answer {
     pub text: Option<String>,
     /// Calls: id, name, arguments.
     pub tool_calls: Vec<(String, String, Value)>,
-    /// Thinking before the text (Anthropic only); it is signed.
+    /// Thinking before the text, where the format or the dialect shows it; Anthropic's and Converse's is signed.
     pub thinking: Option<String>,
     /// Sent instead of the encoded answer, as it is; garbage is fine.
     pub body: Option<Bytes>,
@@ -30,6 +30,8 @@ pub struct Answer {
     pub delay: Duration,
     /// Wait before each piece of a stream but the first.
     pub chunk_delay: Duration,
+    /// Half of a stream goes out, then this error of the format's own in the place of the rest: kind and message.
+    pub fault: Option<(String, String)>,
     /// The connection breaks after this many body bytes.
     pub cut: Option<usize>,
 }
@@ -91,6 +93,12 @@ impl Answer {
     /// Waits before each piece of a stream but the first.
     pub fn paced(mut self, delay: Duration) -> Self {
         self.chunk_delay = delay;
+        self
+    }
+
+    /// Ends a stream in the middle with an error of this kind, like `modelStreamErrorException` or `overloaded_error`.
+    pub fn failing(mut self, kind: &str, message: &str) -> Self {
+        self.fault = Some((kind.to_owned(), message.to_owned()));
         self
     }
 
@@ -168,6 +176,8 @@ fn call(prompt: &Prompt, tool: &Tool, digest: u64) -> Answer {
     let prefix = match prompt.format {
         super::Format::OpenAiChat => "call_",
         super::Format::AnthropicMessages => "toolu_",
+        super::Format::BedrockConverse => "tooluse_",
+        super::Format::Gemini | super::Format::Ollama => "",
     };
     let id = format!("{prefix}{:016x}{:08x}", digest, chain(digest, 1) as u32);
     Answer::call(&id, &tool.name, arguments(&tool.schema, digest))
