@@ -1,14 +1,17 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench fmt
+.PHONY: help demo test test-engine bench fmt
 
 help: ## list these targets
-	@awk -F ': ## ' '/^[a-z]+: ## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ': ## ' '/^[a-z-]+: ## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## a scripted agent, straight and through Inkfast, side by side (no network, no key)
 	@cargo run --locked -- demo
 
 test: ## every check and test; the last line is "N passed, N failed"
 	@tests/run
+
+test-engine: ## an agent against a real engine, straight and through Inkfast (builds the engine first: some minutes)
+	@tests/engine/run
 
 bench: ## what the pure core costs, against a hash of the body, and the memory of many conversations
 	cargo bench --locked --bench core --bench memory

@@ -174,7 +174,8 @@ impl Table {
 impl Route {
     /// The refusal pattern that an error body matches.
     pub fn refusal(&self, error: &str) -> Option<&str> {
-        let error = error.to_lowercase();
+        // Quotes inside a JSON string are escaped; the patterns say them plainly.
+        let error = error.to_lowercase().replace("\\\"", "\"");
         self.refusals
             .iter()
             .find(|pattern| error.contains(pattern.as_str()))

@@ -6,6 +6,7 @@
 
 mod demo;
 mod logging;
+mod probe;
 mod serve;
 
 use std::{
@@ -38,6 +39,8 @@ enum Command {
     Serve(Flags),
     /// Watch a scripted agent, straight and through Inkfast, against a simulated provider.
     Demo(demo::Demo),
+    /// Ask an upstream how an update of the system prompt may travel: accepted? obeyed? kept in place?
+    Probe(probe::Probe),
     /// Show or check a configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -93,6 +96,10 @@ pub fn main() -> ExitCode {
         Command::Demo(demo) => match demo::run(&demo) {
             Ok(false) => return ExitCode::FAILURE,
             shown => shown.map(drop),
+        },
+        Command::Probe(probe) => match probe::run(&probe) {
+            Ok(false) => return ExitCode::FAILURE,
+            answered => answered.map(drop),
         },
         Command::Config(ConfigCommand::Example) => print(EXAMPLE),
         Command::Config(ConfigCommand::Check { file }) => check(&file),

@@ -148,6 +148,11 @@ impl Upstreams {
         self.by_name.get(name)
     }
 
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Upstream> {
+        self.by_name.values()
+    }
+
     /// The upstream of requests that name no other.
     pub fn default(&self) -> &Upstream {
         &self.default

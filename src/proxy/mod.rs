@@ -79,7 +79,7 @@ pub struct Proxy {
 }
 
 /// Milliseconds since the epoch.
-fn now_ms() -> u64 {
+pub fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

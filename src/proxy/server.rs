@@ -156,7 +156,11 @@ impl Server {
 }
 
 /// The built-in table with the user's own rows in front.
-fn routes(config: &Config) -> Result<Table, ConfigError> {
+/// The table of routes of a configuration.
+///
+/// # Errors
+/// Its own table cannot be read.
+pub fn routes(config: &Config) -> Result<Table, ConfigError> {
     let named = |reason: &dyn fmt::Display| ConfigError(format!("routes: {reason}"));
     let table = Table::built_in().map_err(|error| named(&error))?;
     let Some(path) = &config.routes else {

@@ -188,7 +188,7 @@ impl State {
             return Answer::default();
         }
         let scripted = self.script.pop_front();
-        scripted.unwrap_or_else(|| default_answer(prompt, rendered, config.seed))
+        scripted.unwrap_or_else(|| default_answer(prompt, rendered, config))
     }
 
     /// Creates an explicit cache of Gemini's.

@@ -123,6 +123,8 @@ pub struct Config {
     pub validate: bool,
     /// Accept thinking whose signature is not from this seed.
     pub accept_foreign_thinking: bool,
+    /// Default answers end with the codeword that the operator's text names last, behind the word `codeword`.
+    pub obeys_codewords: bool,
     /// Key of signatures, and a part of the ids and texts of default answers.
     pub seed: u64,
     /// WebSocket mode of the Responses API.
@@ -151,6 +153,7 @@ impl Default for Config {
             strip_attribution: false,
             validate: true,
             accept_foreign_thinking: true,
+            obeys_codewords: false,
             seed: 0x51_3D,
             socket: Socket::default(),
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
+use super::Config;
 use super::json::Json;
 use super::prompt::{Block, Kind, Message, Prompt, Role, Tool};
 use super::render::Rendered;
@@ -115,8 +116,9 @@ impl Answer {
 
 /// The answer when none is scripted: `[tools:N]` in the user's last text asks for N rounds of tool calls, which go through
 /// the declared tools in turn; else, and after them, a short text. Equal prompts get equal answers, call ids included.
-pub(super) fn default_answer(prompt: &Prompt, rendered: &Rendered, seed: u64) -> Answer {
+pub(super) fn default_answer(prompt: &Prompt, rendered: &Rendered, config: &Config) -> Answer {
     // Of the whole prompt: two conversations with one question must not share call ids.
+    let seed = config.seed;
     let digest = rendered.ends.last().map_or(seed, |end| end.digest ^ seed);
     let (wanted, done) = rounds(&prompt.turns);
     let tools = callable(prompt);
@@ -125,6 +127,9 @@ pub(super) fn default_answer(prompt: &Prompt, rendered: &Rendered, seed: u64) ->
         _ if wanted > 0 => Answer::text(format!("Done after {done} tool rounds ({}).", word(digest))),
         _ => Answer::text(format!("Understood ({}).", word(digest))),
     };
+    if let (true, Some(text)) = (config.obeys_codewords, &mut answer.text) {
+        text.push_str(&codeword(&prompt.operator().all()));
+    }
     if prompt.thinking {
         answer.thinking = Some(format!("I consider {}.", word(digest)));
     }
@@ -139,6 +144,18 @@ fn callable(prompt: &Prompt) -> Vec<&Tool> {
             && kind.is_some_and(|(_, kind)| kind.as_str() != Some("custom"))
     };
     prompt.tools.iter().filter(|tool| !hosted(tool)).collect()
+}
+
+/// The last codeword that is named, with a space in front; empty where none is.
+fn codeword(operator: &str) -> String {
+    let named = operator.split("codeword ").skip(1);
+    let words = named.map(|rest| {
+        rest.split(|c: char| !c.is_ascii_uppercase())
+            .next()
+            .unwrap_or_default()
+    });
+    let last = words.filter(|word| !word.is_empty()).last();
+    last.map(|word| format!(" {word}")).unwrap_or_default()
 }
 
 /// Rounds asked for by the user's last own text, and assistant turns with calls since.

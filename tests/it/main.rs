@@ -28,6 +28,7 @@ mod log_line;
 mod metrics;
 mod model_switch;
 mod observe;
+mod probe;
 mod prompt;
 mod proxy;
 mod regression;

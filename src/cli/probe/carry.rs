@@ -1,0 +1,139 @@
+//! What Inkfast would send: two bodies of one conversation through the pure core, with a ledger in memory.
+
+use bytes::Bytes;
+
+use crate::{
+    ledger::{MemoryLedger, Outcome},
+    prefix::{
+        self, Keys, Plan, Request, Scope, apply, decide,
+        guard::{self, Departure},
+        item::AnswerMark,
+        keys,
+        policy::{Policy, Row},
+        record,
+    },
+    route::Route,
+    wire::{body::Context, format::Format, lower::Lowered},
+};
+
+/// The second of two bodies as it leaves for `route` with the update carried by `row`; `said` answered the first one.
+///
+/// # Errors
+/// What is in the way; none of it can be for the probe's own bodies.
+pub fn updated(
+    format: Format,
+    route: &Route,
+    row: Row,
+    [first, second]: [&Bytes; 2],
+    said: &str,
+) -> Result<Bytes, String> {
+    let mut core = Core {
+        ledger: MemoryLedger::new(),
+        scope: Scope::new("probe", format.as_str(), None),
+        format,
+        attribution: route.attribution,
+        policy: Policy {
+            rows: vec![row],
+            ..route.policy.clone()
+        },
+    };
+    core.answered(first, said)?;
+    let planned = core.plan(second)?;
+    if !matches!(planned.plan.outcome, prefix::Outcome::Node(_)) {
+        return Err(format!("the row has no place in it ({:?})", planned.plan.outcome));
+    }
+    planned.leave()
+}
+
+struct Core {
+    ledger: MemoryLedger,
+    scope: Scope,
+    format: Format,
+    attribution: bool,
+    policy: Policy,
+}
+
+struct Planned {
+    request: Request,
+    keys: Keys,
+    plan: Plan,
+    lowered: Lowered,
+}
+
+/// Any time does: nothing in these two requests is old.
+const NOW_MS: u64 = 1;
+
+impl Core {
+    /// The first request, which leaves as it is, and its answer.
+    fn answered(&mut self, body: &Bytes, said: &str) -> Result<(), String> {
+        let Planned {
+            request,
+            keys,
+            plan,
+            lowered,
+        } = self.plan(body)?;
+        let sent = record::sent(
+            &request,
+            (self.scope, &keys),
+            &plan,
+            (lowered.head, lowered.nodes),
+            NOW_MS,
+        );
+        let failed = |error: crate::ledger::LedgerError| error.to_string();
+        let seq = self.ledger.append(self.scope, sent).map_err(failed)?;
+        self.ledger
+            .settle(seq, Outcome::Committed, NOW_MS)
+            .map_err(failed)?;
+        match AnswerMark::of(said, &[] as &[&str]) {
+            Some(mark) => self.ledger.answer(seq, mark, NOW_MS).map_err(failed),
+            None => Ok(()),
+        }
+    }
+
+    fn plan(&mut self, body: &Bytes) -> Result<Planned, String> {
+        let context = Context {
+            attribution: self.attribution,
+            ..Context::default()
+        };
+        let wire = self.format.wire();
+        let request = wire
+            .parse(body, &context, None)
+            .map_err(|fault| fault.as_str().to_owned())?;
+        let keys = keys(&request, self.scope);
+        let past = self
+            .ledger
+            .past(self.scope, &keys)
+            .map_err(|error| error.to_string())?;
+        let plan = decide(&request, keys.request, &past, &self.policy, NOW_MS);
+        let lowered = wire
+            .edits(&request, &plan, self.policy.text)
+            .map_err(|_| "edits that overlap")?;
+        Ok(Planned {
+            request,
+            keys,
+            plan,
+            lowered,
+        })
+    }
+}
+
+impl Planned {
+    fn leave(&self) -> Result<Bytes, String> {
+        let rope = apply(&self.request.body, &self.lowered.edits);
+        guard::check(&Departure {
+            request: &self.request,
+            parent: self
+                .plan
+                .parent
+                .as_deref()
+                .map(|parent| (parent, self.plan.shared)),
+            frozen: self.plan.keeps_prefix(),
+            head: &self.lowered.head,
+            nodes: &self.lowered.nodes,
+            edits: &self.lowered.edits,
+            rope: &rope,
+        })
+        .map_err(|violation| violation.as_str().to_owned())?;
+        Ok(rope.concat())
+    }
+}
