@@ -41,6 +41,7 @@ use crate::{
         signing::{self, Signing},
         target::{self, Format, Target},
         upstream::OutgoingBody,
+        websocket,
     },
     route::{row_name, warmth::Miss},
     wire::{Call, answer::Reading},
@@ -51,6 +52,9 @@ pub type Reply = Response<OutgoingBody>;
 
 /// Answers one request, whatever happens.
 pub async fn answer(proxy: Arc<Proxy>, request: Request<Incoming>) -> Reply {
+    if websocket::is_asked(&request) {
+        return websocket::open(proxy, request).await;
+    }
     let (reply, answer) = oneshot::channel();
     proxy.exchanges.spawn(run(Arc::clone(&proxy), request, reply));
     // The sender is gone without a word only if the task panicked.
@@ -178,7 +182,7 @@ impl Sender<'_> {
 }
 
 /// How long the end of an answer is held back for its reader and for its record.
-const PATIENCE: Duration = Duration::from_millis(50);
+pub const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Streams the answer to the client with a copy to the side, and puts on record what was said and how it went before
 /// the client has the end.
@@ -230,7 +234,7 @@ async fn observe(
     tell(
         proxy,
         &mut line,
-        status,
+        status.is_success(),
         (prompt, &attempt, seq),
         reading.as_ref(),
     );
@@ -245,7 +249,7 @@ async fn observe(
 }
 
 /// Keeps what went out where the conversation could not go on without.
-fn keep_path(
+pub fn keep_path(
     proxy: &Proxy,
     prompt: &Prompt,
     attempt: &Attempt,
@@ -269,22 +273,23 @@ fn keep_path(
     proxy.recent.keep(&prompt.keys, kept);
 }
 
-fn answer_mark(reading: &Reading) -> Option<AnswerMark> {
+/// What was said, where all of it is known.
+pub fn answer_mark(reading: &Reading) -> Option<AnswerMark> {
     let answer = reading.answer.as_ref().filter(|answer| answer.complete)?;
     AnswerMark::of(&answer.text, &answer.call_ids)
 }
 
 /// Fills the line in and counts what is to be counted.
-fn tell(
+pub fn tell(
     proxy: &Proxy,
     line: &mut RequestLine,
-    status: StatusCode,
+    taken: bool,
     (prompt, attempt, seq): (Option<&Prompt>, &Attempt, Option<u64>),
     reading: Option<&Reading>,
 ) {
     line.passthrough = line.passthrough.or(attempt.passthrough.map(Passthrough::as_str));
     if let Some((prompt, planned)) = prompt.zip(attempt.planned.as_deref()) {
-        tell_prompt(proxy, line, (prompt, planned, seq), status.is_success());
+        tell_prompt(proxy, line, (prompt, planned, seq), taken);
     }
     if let Some(reading) = reading {
         line.usage = reading.usage;
@@ -370,7 +375,8 @@ fn downstream(head: response::Parts, body: OutgoingBody) -> Reply {
     response
 }
 
-fn own_answer(error: &RequestError, format: Format) -> Reply {
+/// Our own word on what went wrong.
+pub fn own_answer(error: &RequestError, format: Format) -> Reply {
     error
         .response(format)
         .map(|body| body.map_err(|never| match never {}).boxed_unsync())
@@ -385,7 +391,8 @@ impl RequestLine {
         }
     }
 
-    fn passed_through(&mut self, reason: Passthrough, metrics: &crate::metrics::Metrics) {
+    /// The body leaves unread.
+    pub fn passed_through(&mut self, reason: Passthrough, metrics: &crate::metrics::Metrics) {
         self.passthrough = Some(reason.as_str());
         metrics.record_passthrough(reason.as_str());
     }

@@ -5,8 +5,8 @@
 //! again), `relay` and `observe` with its reader `answer`. `step` is the ledger's side of one request, `recent`
 //! what stands in for a ledger that does not answer, `learning` what answers teach about a route, `signing` with its
 //! `credentials` what replaces a signature, `report` (with `diagnosis`) what is said and counted. `target`, `headers` and
-//! `tenant` are pure and say where a request goes, what of its head goes
-//! along, and whose it is.
+//! `tenant` are pure and say where a request goes, what of its head goes along, and whose it is. `websocket` does for
+//! the frames of a WebSocket what `exchange` does for requests.
 
 pub mod admin;
 pub mod answer;
@@ -33,6 +33,7 @@ pub mod superseded;
 pub mod target;
 pub mod tenant;
 pub mod upstream;
+pub mod websocket;
 
 use std::{
     net::SocketAddr,
@@ -40,7 +41,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use tokio_util::task::TaskTracker;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
 use crate::{config::Config, ledger::Ledger, metrics::Metrics, prefix::policy::Mutant, route};
@@ -72,6 +73,10 @@ pub struct Proxy {
     requests: AtomicU64,
     /// Running exchanges, some of which outlive their connection, and their writes.
     exchanges: TaskTracker,
+    /// Open WebSockets.
+    sockets: TaskTracker,
+    /// No connection is accepted any more.
+    draining: CancellationToken,
     /// Who else is told how requests ended.
     tap: Option<Sender<line::Summary>>,
     /// A test-only fault in the planner.

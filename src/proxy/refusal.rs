@@ -53,7 +53,7 @@ pub async fn exchange(
     mut attempt: Attempt,
     reply: &mut oneshot::Sender<Reply>,
 ) -> Result<Answered, RequestError> {
-    let (mut form, mut refused) = (Form::Rows(0), Vec::new());
+    let mut trials = Trials::default();
     loop {
         let response = match sender.send(&mut attempt, reply).await {
             Ok(response) => response,
@@ -63,11 +63,10 @@ pub async fn exchange(
             }
         };
         let status = response.status();
-        let changed = attempt.planned.clone().filter(|planned| planned.is_edited());
-        let (Some(prompt), Some(planned), true) = (prompt, changed, may_refuse(status)) else {
+        let Some(prompt) = prompt.filter(|_| attempt.may_be_refused(status)) else {
             attempt.step.settle(proxy, outcome(status));
             if status.is_success() {
-                learn(proxy, prompt, &refused).await;
+                trials.taken(proxy, prompt).await;
             }
             return Ok(Answered {
                 response: response.map(whole),
@@ -75,8 +74,52 @@ pub async fn exchange(
             });
         };
         let error = ErrorBody::read(response, proxy.config.idle_timeout).await;
-        let pattern = prompt.route.refusal(&error.text).map(str::to_owned);
-        let tried = Tried::of(form, prompt, &planned);
+        match trials
+            .again(proxy, prompt, &mut attempt, (status, &error.text))
+            .await
+        {
+            Some(again) => attempt = again,
+            None => {
+                attempt.step.settle(proxy, outcome(status));
+                return Ok(Answered {
+                    response: error.into_response(),
+                    attempt,
+                });
+            }
+        }
+    }
+}
+
+/// The attempts for one prompt so far.
+pub struct Trials {
+    /// The form of the last one.
+    form: Form,
+    /// The rows, by their place in the policy, that were refused.
+    refused: Vec<usize>,
+}
+
+impl Default for Trials {
+    fn default() -> Self {
+        Self {
+            form: Form::Rows(0),
+            refused: Vec::new(),
+        }
+    }
+}
+
+impl Trials {
+    /// What is sent next, now that `attempt` was answered with this status and error; none where that is the client's
+    /// answer.
+    pub async fn again(
+        &mut self,
+        proxy: &Arc<Proxy>,
+        prompt: &Arc<Prompt>,
+        attempt: &mut Attempt,
+        (status, error): (StatusCode, &str),
+    ) -> Option<Attempt> {
+        let planned = attempt.planned.clone()?;
+        let pattern = prompt.route.refusal(error).map(str::to_owned);
+        let tried = Tried::of(self.form, prompt, &planned);
         let next = next(&tried, status, pattern.as_deref());
         tracing::info!(
             event = "refused",
@@ -84,21 +127,27 @@ pub async fn exchange(
             pattern,
             next = next.as_str()
         );
-        let Next::Resend(again) = next else {
-            attempt.step.settle(proxy, outcome(status));
-            return Ok(Answered {
-                response: error.into_response(),
-                attempt,
-            });
-        };
+        let Next::Resend(form) = next else { return None };
         attempt.step.settle(proxy, Outcome::RolledBack);
-        refused.extend(
+        self.refused.extend(
             tried
                 .row
                 .filter(|_| pattern.is_some_and(|pattern| pattern != BOUND)),
         );
-        form = again;
-        attempt = Attempt::new(proxy, prompt, form).await;
+        self.form = form;
+        Some(Attempt::new(proxy, prompt, form).await)
+    }
+
+    /// The last attempt was taken: what was refused before it is learned.
+    pub async fn taken(&self, proxy: &Arc<Proxy>, prompt: Option<&Arc<Prompt>>) {
+        learn(proxy, prompt, &self.refused).await;
+    }
+}
+
+impl Attempt {
+    /// Whether an answer of this status can be a refusal of what was changed in the body.
+    pub fn may_be_refused(&self, status: StatusCode) -> bool {
+        may_refuse(status) && self.planned.as_ref().is_some_and(|planned| planned.is_edited())
     }
 }
 
@@ -172,7 +221,8 @@ fn may_refuse(status: StatusCode) -> bool {
     .contains(&status)
 }
 
-fn outcome(status: StatusCode) -> Outcome {
+/// How an attempt ended that was answered with this status.
+pub fn outcome(status: StatusCode) -> Outcome {
     match status.as_u16() {
         200..300 => Outcome::Committed,
         400 | 404 | 413 | 422 => Outcome::RolledBack,

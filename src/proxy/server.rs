@@ -136,6 +136,8 @@ impl Server {
             routes,
             requests: AtomicU64::new(0),
             exchanges: TaskTracker::new(),
+            sockets: TaskTracker::new(),
+            draining: CancellationToken::new(),
             tap,
             mutant,
         });
@@ -229,10 +231,10 @@ async fn life(
     }
     admin.ready.store(false, Ordering::Release);
     tracing::info!(event = "draining", exchanges = proxy.exchanges.len());
-    if timeout(proxy.config.drain_grace, graceful.shutdown())
-        .await
-        .is_err()
-    {
+    proxy.draining.cancel();
+    proxy.sockets.close();
+    let drained = async { tokio::join!(graceful.shutdown(), proxy.sockets.wait()) };
+    if timeout(proxy.config.drain_grace, drained).await.is_err() {
         tracing::warn!(event = "grace_over", exchanges = proxy.exchanges.len());
     }
     connections.shutdown().await;
@@ -288,7 +290,7 @@ fn serve(proxy: &Arc<Proxy>, stream: TcpStream, graceful: &GracefulShutdown, con
         async move { Ok::<_, Infallible>(exchange::answer(proxy, request).await) }
     });
     let connection = protocols
-        .serve_connection(TokioIo::new(stream), service)
+        .serve_connection_with_upgrades(TokioIo::new(stream), service)
         .into_owned();
     let connection = graceful.watch(connection);
     connections.spawn(async move {

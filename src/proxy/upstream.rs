@@ -43,6 +43,8 @@ const HTTP2_PING: Duration = Duration::from_secs(30);
 /// The client for all upstreams.
 pub struct Client {
     inner: legacy::Client<HttpsConnector<HttpConnector>, OutgoingBody>,
+    /// For connections that are to become WebSockets: those are HTTP/1.1's.
+    http1: legacy::Client<HttpsConnector<HttpConnector>, OutgoingBody>,
     idle_timeout: Duration,
 }
 
@@ -56,11 +58,16 @@ impl Client {
         http.enforce_http(false);
         http.set_nodelay(true);
         http.set_keepalive(Some(Duration::from_secs(60)));
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls(config.extra_ca.as_deref())?)
-            .https_or_http()
-            .enable_all_versions()
-            .wrap_connector(http);
+        let tls = tls(config.extra_ca.as_deref())?;
+        let connector = || {
+            HttpsConnectorBuilder::new()
+                .with_tls_config(tls.clone())
+                .https_or_http()
+        };
+        let http1 = legacy::Client::builder(TokioExecutor::new())
+            .http1_preserve_header_case(true)
+            .pool_max_idle_per_host(0)
+            .build(connector().enable_http1().wrap_connector(http.clone()));
         let inner = legacy::Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
@@ -68,9 +75,10 @@ impl Client {
             .http1_preserve_header_case(true)
             .http2_keep_alive_interval(HTTP2_PING)
             .http2_adaptive_window(true)
-            .build(connector);
+            .build(connector().enable_all_versions().wrap_connector(http));
         Ok(Self {
             inner,
+            http1,
             idle_timeout: config.idle_timeout,
         })
     }
@@ -79,9 +87,25 @@ impl Client {
     ///
     /// # Errors
     /// There is no answer; what failed.
-    pub async fn send(&self, mut request: Request<OutgoingBody>) -> Result<Response<Incoming>, Failure> {
+    pub async fn send(&self, request: Request<OutgoingBody>) -> Result<Response<Incoming>, Failure> {
+        self.send_by(&self.inner, request).await
+    }
+
+    /// As [`send`](Self::send), by a connection of its own that may become something else than HTTP.
+    ///
+    /// # Errors
+    /// There is no answer; what failed.
+    pub async fn open(&self, request: Request<OutgoingBody>) -> Result<Response<Incoming>, Failure> {
+        self.send_by(&self.http1, request).await
+    }
+
+    async fn send_by(
+        &self,
+        client: &legacy::Client<HttpsConnector<HttpConnector>, OutgoingBody>,
+        mut request: Request<OutgoingBody>,
+    ) -> Result<Response<Incoming>, Failure> {
         let mut connection = capture_connection(&mut request);
-        let mut answer = self.inner.request(request);
+        let mut answer = client.request(request);
         tokio::select! {
             answer = &mut answer => return answer.map_err(|error| failure_of(&error)),
             _ = connection.wait_for_connection_metadata() => {}

@@ -103,6 +103,11 @@ impl Reader {
         }
     }
 
+    /// Takes one event that came by itself, as over a WebSocket.
+    pub fn event(&mut self, data: &[u8]) {
+        self.format.wire().usage(&mut self.draft, Part::Event(data));
+    }
+
     /// Ends the response, by its own end or because it was cut.
     pub fn finish(mut self) -> Reading {
         let (format, draft) = (self.format, &mut self.draft);
