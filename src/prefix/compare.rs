@@ -27,7 +27,7 @@ pub struct View<'a> {
     pub head_members: usize,
     /// What that member holds is one bare string.
     pub head_string: bool,
-    /// For each client item whether it opens a message.
+    /// For each client item whether it opens a turn.
     pub marks: Vec<bool>,
     /// History items and, on the sent side, nodes.
     pub history: Vec<Element>,
@@ -398,9 +398,12 @@ fn place(view: &View<'_>, element: usize, names: Names) -> String {
     let message = marks.iter().filter(|opens| **opens).count().saturating_sub(1);
     let block = marks.iter().rev().take_while(|opens| !**opens).count();
     let more = view.marks.get(index + 1).is_some_and(|opens| !opens);
-    let message = message + view.head_messages;
     match names.blocks {
-        Some(blocks) if block > 0 || more => format!("{}[{message}].{blocks}[{block}]", names.history),
-        _ => format!("{}[{message}]", names.history),
+        Some(blocks) if block > 0 || more => {
+            let message = message + view.head_messages;
+            format!("{}[{message}].{blocks}[{block}]", names.history)
+        }
+        Some(_) => format!("{}[{}]", names.history, message + view.head_messages),
+        None => format!("{}[{}]", names.history, index + view.head_messages),
     }
 }

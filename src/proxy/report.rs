@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use crate::{
     metrics::{Break, InputTokens, Metrics, NodeAdded},
-    prefix::{Cause, Outcome, Plan, Verdict, digest::item_id, item::Role, policy::Carrier},
+    prefix::{Cause, Class, Outcome, Plan, Verdict, digest::item_id, item::Role, policy::Carrier},
     prompt::{GroupKind, Rendering, looks_like_sentinel},
     proxy::{
         depart::Planned,
@@ -261,6 +261,16 @@ fn agrees(reason: MissReason, sent: &Verdict) -> bool {
             sent.cause,
             HistoryEdited | HistoryTruncated | HistoryCompacted | ItemsReordered | ItemsInserted
         ),
-        MissReason::PreviousMessageNotFound | MissReason::Unavailable | MissReason::Other => false,
+        MissReason::InputChanged => sent.is_break(),
+        MissReason::ContextCompacted => sent.class == Class::Compaction,
+        MissReason::TextFormatChanged
+        | MissReason::ReasoningEffortChanged
+        | MissReason::VerbosityChanged
+        | MissReason::ServiceTierChanged => sent.cause == ParametersChanged,
+        MissReason::PreviousMessageNotFound
+        | MissReason::ComparisonResponseNotFound
+        | MissReason::PromptCacheKeyChanged
+        | MissReason::Unavailable
+        | MissReason::Other => false,
     }
 }

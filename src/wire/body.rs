@@ -99,6 +99,8 @@ impl<'a> Reader<'a> {
             hints: context.hints.clone(),
             signed_thinking: false,
             server_state: false,
+            continues: None,
+            held: 0,
             names,
             marker_ttl: None,
         };
@@ -146,6 +148,15 @@ impl<'a> Reader<'a> {
             )?;
         }
         self.cursor.end()
+    }
+
+    /// Goes back to `at`, where the history starts, and forgets what was read of it.
+    pub fn reread(&mut self, at: usize) {
+        self.cursor.jump(at);
+        let request = &mut self.request;
+        (request.head, request.layout.bare) = (Head::default(), false);
+        request.history.clear();
+        request.layout.messages.clear();
     }
 
     /// A value of no interest: skipped.
@@ -242,7 +253,10 @@ impl<'a> Reader<'a> {
         } else {
             ordinal - own_head + self.known_head
         };
-        let Some(message) = known.layout.messages.get(place) else {
+        let message = known.layout.messages.get(place);
+        // What was no head there, because something is held in front of it, may be one here.
+        let may_lead = |message: &&Message| *leading && !is_head && message.role == Role::Operator;
+        let Some(message) = message.filter(|message| !may_lead(message)) else {
             return false;
         };
         let Some(shift) = self.take_over(&known.body, &message.range) else {
@@ -277,7 +291,7 @@ impl<'a> Reader<'a> {
         let Some(shift) = self.take_over(&known.body, &member.value) else {
             return false;
         };
-        for place in 0..known.head.blocks.len() {
+        for place in 0..known.head.blocks.len() - known.head.messages() {
             self.push_head(&known.head, place, &shift);
         }
         self.request.head.attribution = known.head.attribution.as_ref().map(|range| shift.range(range));
@@ -285,12 +299,15 @@ impl<'a> Reader<'a> {
     }
 
     /// Closes the request: chains, the answers that its last assistant messages carry, the words of what they
-    /// answered. `read` tells text and call ids of the items of one message. An error where the body is no UTF-8.
+    /// answered. `read` tells text and call ids of the items of one turn. An error where the body is no UTF-8.
     pub fn finish(mut self, read: impl Fn(&[u8], &[Range<usize>]) -> Option<Said>) -> Result<Request, Fault> {
+        // What was read twice was perhaps taken over twice.
+        self.taken.sort_by_key(|taken| taken.start);
         let mut checked = 0;
         for taken in self.taken.iter().chain([&(self.src.len()..self.src.len())]) {
-            std::str::from_utf8(&self.src[checked..taken.start]).map_err(|_| Fault::Syntax)?;
-            checked = taken.end;
+            let between = &self.src[checked.min(taken.start)..taken.start];
+            std::str::from_utf8(between).map_err(|_| Fault::Syntax)?;
+            checked = checked.max(taken.end);
         }
         self.link();
         self.mark_answers(&read);
@@ -318,17 +335,15 @@ impl<'a> Reader<'a> {
     /// Marks the last few answers and what they may have answered; what was taken over with older marks loses them,
     /// so that a request reads the same with and without a last body.
     fn mark_answers(&mut self, read: &impl Fn(&[u8], &[Range<usize>]) -> Option<Said>) {
-        let Request { layout, history, .. } = &mut self.request;
-        let assistants = layout
-            .messages
-            .iter()
-            .rev()
-            .filter(|message| message.role == Role::Assistant);
-        let answers: Vec<Range<usize>> = assistants
-            .map(|message| message.items.clone())
-            .filter(|items| !items.is_empty())
-            .take(ANSWERS)
+        let history = &mut self.request.history;
+        let opens = (0..history.len()).filter(|index| history[*index].mark.opens);
+        let ends = opens.clone().skip(1).chain([history.len()]);
+        let mut answers: Vec<Range<usize>> = opens
+            .zip(ends)
+            .map(|(start, end)| start..end)
+            .filter(|items| history[items.start].mark.role == Role::Assistant)
             .collect();
+        answers.drain(..answers.len().saturating_sub(ANSWERS));
         let starts = || answers.iter().map(|items| items.start);
         let last = history.len().checked_sub(1);
         let answered: Vec<usize> = starts()
@@ -455,6 +470,16 @@ impl Shift {
             marker_ttl: message.marker_ttl,
         }
     }
+}
+
+/// The markers of a message: of its blocks, and its own.
+pub fn markers(envelope: &Envelope) -> impl Iterator<Item = Range<usize>> {
+    let inner = match &envelope.content {
+        envelope::Content::Blocks(_, blocks) => blocks.as_slice(),
+        _ => &[],
+    };
+    let inner = inner.iter().filter_map(|block| block.marker.clone());
+    inner.chain(envelope.marker.clone())
 }
 
 /// The content of an envelope, as the layout keeps it.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::prefix::digest::{Canonical, Digest, Hasher, Wire};
 
-use super::canonical::{self, CALL, MARKERS, Member, Order, PLAIN};
+use super::canonical::{self, CALL, MARKERS, Member, Order, PLAIN, TEXT_TYPES};
 use super::scan::{Cursor, Fault};
 
 /// Envelopes nest this deep at most (message, block, block of a tool result); below, members are opaque.
@@ -136,7 +136,7 @@ impl Envelope {
             (other, one)
         };
         let bare = &src[kind.0.clone()] == b"type"
-            && &src[kind.1.clone()] == b"\"text\""
+            && TEXT_TYPES.contains(&&src[kind.1.clone()])
             && &src[text.0.clone()] == b"text"
             && src[text.1.start] == b'"';
         bare.then(|| text.1.clone())

@@ -1,7 +1,7 @@
 //! What a vendor itself says about the prefix: why its cache missed, and what it took out of the input.
 //!
 //! Sources: Anthropic's cache diagnostics (`diagnostics.cache_miss_reason`) and `input_transformations` of the
-//! Messages API.
+//! Messages API; `prompt_cache_diagnostics` and `input_transformations` of the Responses API (typed client).
 
 use std::fmt;
 
@@ -46,18 +46,42 @@ pub enum MissReason {
     PreviousMessageNotFound,
     /// No comparison was made.
     Unavailable,
+    /// Other items of the input.
+    InputChanged,
+    /// Another routing key.
+    PromptCacheKeyChanged,
+    /// Another format of the answer.
+    TextFormatChanged,
+    /// Another reasoning effort.
+    ReasoningEffortChanged,
+    /// Another verbosity.
+    VerbosityChanged,
+    /// The provider summed the context up.
+    ContextCompacted,
+    /// Another service tier.
+    ServiceTierChanged,
+    /// The response to compare with is unknown.
+    ComparisonResponseNotFound,
     /// A reason that this version does not know.
     Other,
 }
 
 impl MissReason {
-    const KNOWN: [Self; 6] = [
+    const KNOWN: [Self; 14] = [
         Self::ModelChanged,
         Self::SystemChanged,
         Self::ToolsChanged,
         Self::MessagesChanged,
         Self::PreviousMessageNotFound,
         Self::Unavailable,
+        Self::InputChanged,
+        Self::PromptCacheKeyChanged,
+        Self::TextFormatChanged,
+        Self::ReasoningEffortChanged,
+        Self::VerbosityChanged,
+        Self::ContextCompacted,
+        Self::ServiceTierChanged,
+        Self::ComparisonResponseNotFound,
     ];
 
     /// The vendor's word for it, as a metric label.
@@ -69,6 +93,14 @@ impl MissReason {
             Self::MessagesChanged => "messages_changed",
             Self::PreviousMessageNotFound => "previous_message_not_found",
             Self::Unavailable => "unavailable",
+            Self::InputChanged => "input_changed",
+            Self::PromptCacheKeyChanged => "prompt_cache_key_changed",
+            Self::TextFormatChanged => "text_format_changed",
+            Self::ReasoningEffortChanged => "reasoning_effort_changed",
+            Self::VerbosityChanged => "verbosity_changed",
+            Self::ContextCompacted => "context_compacted",
+            Self::ServiceTierChanged => "service_tier_changed",
+            Self::ComparisonResponseNotFound => "comparison_response_not_found",
             Self::Other => "other",
         }
     }
@@ -111,6 +143,34 @@ impl Diagnostics {
             self.transformations = listed.map(Transformation::from).collect();
         }
     }
+}
+
+impl Diagnostics {
+    /// Takes over the finding of a comparison of two responses; a hit is none.
+    pub(in crate::wire) fn merge_comparison(&mut self, compared: Option<&RawValue>) {
+        let Some(compared) = field::parse::<Compared>(compared) else {
+            return;
+        };
+        let reason = match field::label(compared.kind).as_deref() {
+            None | Some("cache_hit") => return,
+            Some("cache_miss") => field::label(compared.reason).unwrap_or_default(),
+            Some(other) => other.to_owned(),
+        };
+        self.cache_miss = Some(CacheMiss {
+            reason: MissReason::from_wire(&reason),
+            tokens: field::parse(compared.cache_missed_tokens),
+        });
+    }
+}
+
+#[derive(Deserialize)]
+struct Compared<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'a RawValue>,
+    #[serde(borrow)]
+    reason: Option<&'a RawValue>,
+    #[serde(borrow)]
+    cache_missed_tokens: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
