@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use super::digest::{Canonical, Digest, Wire};
-use super::item::{HeadForm, Mark, Names, Param, Role, ToolMark};
+use super::item::{HeadForm, Kind, Mark, Names, Param, Role, ToolMark};
 use super::verdict::{Cause, Class, Verdict};
 use crate::prompt;
 
@@ -48,6 +48,8 @@ pub struct Element {
     pub index: usize,
     /// It is a node.
     pub node: bool,
+    /// It is what is left of older items.
+    pub summary: bool,
 }
 
 impl Element {
@@ -61,6 +63,7 @@ impl Element {
             role: mark.role,
             index,
             node: false,
+            summary: mark.kind == Kind::Summary,
         }
     }
 
@@ -73,6 +76,7 @@ impl Element {
             role: Role::Operator,
             index,
             node: true,
+            summary: false,
         }
     }
 }
@@ -175,7 +179,7 @@ fn classify(
     Class::Rewrite
 }
 
-/// Items are gone, and later ones stand at a smaller place.
+/// Items are gone, and later ones stand at a smaller place or a summary at theirs.
 fn compacted(before: &[Element], after: &[Element]) -> bool {
     let shared = before
         .iter()
@@ -190,6 +194,11 @@ fn compacted(before: &[Element], after: &[Element]) -> bool {
     let Some(first_gone) = before[shared..].iter().position(gone) else {
         return false;
     };
+    let known = |summary: &Element| before.iter().any(|other| other.canonical == summary.canonical);
+    let mut summaries = after[shared..].iter().filter(|element| element.summary);
+    if summaries.any(|summary| !known(summary)) {
+        return true;
+    }
     before
         .iter()
         .enumerate()

@@ -144,7 +144,8 @@ fn by_row(
     if request.layout.bare && row.placement != Placement::InsideUserMessage {
         return Err(Miss::None);
     }
-    let turn = trailing_turn(request, sent).ok_or(Miss::None)?;
+    let in_body = |turn: &Turn| turn.end >= request.held;
+    let turn = trailing_turn(request, sent).filter(in_body).ok_or(Miss::None)?;
     if mutant == Some(Mutant::SplitPair) && turn.results.is_some() {
         return Ok((turn.start, Slot::Message));
     }
@@ -321,6 +322,10 @@ fn is_legal(request: &Request, node: &Node) -> bool {
     let after = request.history.get(position);
     if position > request.history.len() {
         return false;
+    }
+    // What the provider holds stands.
+    if position < request.held {
+        return true;
     }
     let splits_pair = after.is_some_and(|item| item.mark.kind == Kind::ToolResult)
         && before.is_some_and(|item| matches!(item.mark.kind, Kind::ToolCall | Kind::ToolResult));

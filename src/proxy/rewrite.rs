@@ -13,7 +13,7 @@ use tokio::time::{error::Elapsed, timeout};
 
 use crate::{
     ledger::{Learned, LedgerError},
-    prefix::{Keys, Past, Request, Scope, item::Hints, keys, policy::Mode},
+    prefix::{Keys, Past, Request, Scope, held, item::Hints, keys, policy::Mode},
     proxy::{
         Proxy, bodies,
         encoding::{self, DecodeError, Limits},
@@ -132,6 +132,10 @@ pub async fn read(
             let (past, route) = without_ledger(proxy, &keys, route(&[])).ok_or(reason)?;
             (past, route, Some(reason))
         }
+    };
+    let (request, keys) = match held::behind(&request, &keys, scope, &past) {
+        Some((whole, keys)) => (Arc::new(whole), keys),
+        None => (request, keys),
     };
     let signed = headers::is_signed(headers);
     if signed {

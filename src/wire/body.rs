@@ -184,11 +184,17 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// A string member that says something.
+    pub fn text(&mut self) -> Result<Option<String>, Fault> {
+        let value = self.skip()?;
+        Ok(canonical::decode_string(&self.src[value]).filter(|text| !text.is_empty()))
+    }
+
     /// The digest of a string member, as a hint.
     pub fn hint(&mut self) -> Result<Option<Digest>, Fault> {
-        let value = self.skip()?;
-        let text = canonical::decode_string(&self.src[value]).filter(|text| !text.is_empty());
-        Ok(text.map(|text| Digest::of("inkfast hint v1", text.as_bytes())))
+        Ok(self
+            .text()?
+            .map(|text| Digest::of("inkfast hint v1", text.as_bytes())))
     }
 
     /// The tools; `name` finds a tool's name in its envelope.

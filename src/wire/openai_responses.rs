@@ -13,6 +13,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use crate::prefix::item::{Content, HeadForm, Item, Kind, Mark, Member, Message, Names, Request, Role};
+use crate::prefix::keys::response_id;
 
 use super::answer::Draft;
 use super::body::{self, Context, Reader, Said};
@@ -74,6 +75,10 @@ impl Wire for OpenaiResponses {
         &SHAPES
     }
 
+    fn goes_on_by_id(&self) -> bool {
+        true
+    }
+
     fn usage(&self, draft: &mut Draft, part: Part<'_>) {
         match part {
             Part::Event(data) => answer::event(draft, data),
@@ -109,7 +114,7 @@ pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Re
             Ok(())
         }
         "previous_response_id" => {
-            reader.request.continues = reader.hint()?;
+            reader.request.continues = reader.text()?.map(|id| response_id(&id));
             Ok(())
         }
         "conversation" => {

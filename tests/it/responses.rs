@@ -1,7 +1,11 @@
 //! OpenAI Responses: what is read of a request and of its answer, and what becomes of edits.
 
 mod answers;
+mod chain;
+mod compaction;
 mod parse;
+mod talk;
+mod turns;
 
 use bytes::Bytes;
 use inkfast::prefix::Request;

@@ -23,7 +23,8 @@ pub fn restore(request: &Request, frozen: &FrozenHead, edits: &mut Vec<Edit>) {
         });
     }
     let messages = part(own_members..request.head.blocks.len(), messages);
-    if messages.differs() {
+    // Leading messages that the provider holds are not in the body.
+    if request.held == 0 && messages.differs() {
         edits.extend(messages.in_messages());
     }
 }
