@@ -247,7 +247,7 @@ impl Head<'_> {
         observed: bool,
     ) {
         let volatile = prompt::volatile_change(&effective, &wanted).is_some();
-        let sent = place::standing(&self.choice.path, self.choice.shared, self.choice.answer_at);
+        let sent = self.written();
         let found = if observed {
             Found::Nowhere
         } else {
@@ -272,6 +272,20 @@ impl Head<'_> {
             Found::Nowhere if bound || self.holds_nodes(plan) => plan.outcome = Outcome::Deferred,
             Found::Nowhere => self.thaw(plan, Outcome::PassedThrough),
         }
+    }
+
+    /// How many items stand as they were sent, or as an upstream wrote them behind.
+    fn written(&self) -> usize {
+        let choice = self.choice;
+        let sent = place::standing(&choice.path, choice.shared, choice.answer_at);
+        let is_said = |index: &usize| {
+            let item = self.request.history.get(*index);
+            item.is_some_and(|item| item.mark.role == Role::Assistant)
+        };
+        let answer = choice.answer_at.filter(|at| *at >= sent);
+        answer.map_or(sent, |at| {
+            (at..).take_while(is_said).last().map_or(at, |last| last + 1)
+        })
     }
 
     fn head_role(&self) -> Option<String> {
