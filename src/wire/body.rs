@@ -478,16 +478,6 @@ impl Shift {
     }
 }
 
-/// The markers of a message: of its blocks, and its own.
-pub fn markers(envelope: &Envelope) -> impl Iterator<Item = Range<usize>> {
-    let inner = match &envelope.content {
-        envelope::Content::Blocks(_, blocks) => blocks.as_slice(),
-        _ => &[],
-    };
-    let inner = inner.iter().filter_map(|block| block.marker.clone());
-    inner.chain(envelope.marker.clone())
-}
-
 /// The content of an envelope, as the layout keeps it.
 pub fn content(envelope: &Envelope) -> Content {
     match &envelope.content {

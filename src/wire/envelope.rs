@@ -82,6 +82,16 @@ impl Envelope {
         canonical::decode_string(cursor.slice(&self.get(cursor, name)?))
     }
 
+    /// The markers of its blocks, and its own.
+    pub fn markers(&self) -> impl Iterator<Item = Range<usize>> {
+        let inner = match &self.content {
+            Content::Blocks(_, blocks) => blocks.as_slice(),
+            _ => &[],
+        };
+        let inner = inner.iter().filter_map(|block| block.marker.clone());
+        inner.chain(self.marker.clone())
+    }
+
     /// Digests of the envelope behind `context` (a role, or what else the item means beside its own bytes).
     pub fn digests(&self, src: &[u8], context: &[&[u8]], scratch: &mut Vec<u8>) -> Digests {
         let pieces = self.wire_pieces(src);

@@ -131,7 +131,7 @@ fn message(reader: &mut Reader<'_>, ordinal: usize, leading: &mut bool) -> Resul
     if *leading {
         let block = head::message(reader.src, &envelope, &reader.cursor, role_name);
         let ordinal = reader.request.head.blocks.len() as u32;
-        let markers = body::markers(&envelope).map(|marker| (ordinal, marker));
+        let markers = envelope.markers().map(|marker| (ordinal, marker));
         reader.request.head.markers.extend(markers);
         reader.request.head.blocks.push(block);
     } else {

@@ -262,7 +262,7 @@ fn item(reader: &mut Reader<'_>, ordinal: usize, leading: &mut bool) -> Result<(
         let block = head::message(reader.src, &envelope, &reader.cursor, role);
         let head = &mut reader.request.head;
         let ordinal = head.blocks.len() as u32;
-        let markers = body::markers(&envelope).map(|marker| (ordinal, marker));
+        let markers = envelope.markers().map(|marker| (ordinal, marker));
         head.markers.extend(markers);
         head.blocks.push(block);
     } else {

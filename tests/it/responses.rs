@@ -4,6 +4,7 @@ mod answers;
 mod chain;
 mod compaction;
 mod parse;
+mod proxy;
 mod talk;
 mod turns;
 

@@ -165,3 +165,21 @@ fn two_conversations_with_one_greeting_stay_apart() {
         (other.request.body, true)
     );
 }
+
+#[test]
+fn a_marker_on_a_head_that_was_a_string_stands_on_a_text_of_the_input() {
+    let mut talk = Talk::new("gpt-5.5");
+    talk.developer = Some(prompt("plan"));
+    talk.user("q1").send(&[assistant("a1")]);
+    talk.developer = None;
+    let marked = json!({"type": "message", "role": "developer", "content": [
+        {"type": "input_text", "text": prompt("act"), "prompt_cache_breakpoint": {"type": "ephemeral"}}]});
+    talk.items.insert(0, marked);
+    let edited = talk.user("q2").send(&[assistant("a2")]);
+    let head = &out(&edited)["input"][0]["content"][0];
+    assert_eq!(
+        (&head["type"], &head["text"]),
+        (&json!("input_text"), &json!(prompt("plan")))
+    );
+    assert!(head["prompt_cache_breakpoint"].is_object());
+}
