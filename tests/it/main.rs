@@ -35,6 +35,8 @@ mod responses;
 mod rewrite;
 mod sequences;
 mod service;
+mod signing;
 mod sim;
+mod streams;
 mod support;
 mod take_over;
