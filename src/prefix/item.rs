@@ -114,6 +114,8 @@ pub enum Kind {
     Summary,
     /// Asks for a summary of all in front of it, and must stay the last item.
     Trigger,
+    /// An answer that the provider holds, however many items it has.
+    Held,
 }
 
 impl Mark {

@@ -129,13 +129,14 @@ pub async fn read(
     let route_key = format!("{}/{format}/{model}", target.upstream.name);
     let now_ms = now_ms();
     let route = |incapable: &[u32]| proxy.route(host, format, model, incapable);
-    let (past, mut route, doubt) = match look_up(proxy, scope, &keys, &route_key).await {
+    let (mut past, mut route, doubt) = match look_up(proxy, scope, &keys, &route_key).await {
         Ok((past, learned)) => (past, route(&incapable(&learned, now_ms)), None),
         Err(reason) => {
             let (past, route) = without_ledger(proxy, &keys, route(&[])).ok_or(reason)?;
             (past, route, Some(reason))
         }
     };
+    held::unfold(&request, &mut past);
     let (request, keys) = match held::behind(&request, &keys, scope, &past) {
         Some((whole, keys)) => (Arc::new(whole), keys),
         None => (request, keys),

@@ -111,7 +111,8 @@ impl Core {
         };
         let request = parse(self.format, body, &context, None)?;
         let keys = keys(&request, self.scope);
-        let past = self.past(&keys);
+        let mut past = self.past(&keys);
+        held::unfold(&request, &mut past);
         let (request, keys) = held::behind(&request, &keys, self.scope, &past).unwrap_or((request, keys));
         let plan = decide(&request, keys.request, &past, &route.policy, self.now_ms);
         let lowered = self

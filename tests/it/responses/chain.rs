@@ -169,35 +169,55 @@ fn without_held_nodes_an_edit_that_has_no_place_passes() {
     });
 }
 
+/// Four turns that the provider held, the head edited in the second, then all of it in one body.
 #[test]
 fn what_was_held_is_sent_in_full_after_all() {
+    on_both(|mut talk| {
+        talk.instructions = Some(prompt("plan"));
+        let turns = [
+            (user("q1"), vec![reasoning("rs_1"), call("c1")]),
+            (output("c1"), vec![reasoning("rs_2"), assistant("a1")]),
+            (user("q2"), vec![assistant("a2")]),
+            (user("q3"), vec![reasoning("rs_3"), assistant("a3")]),
+            (user("q4"), vec![assistant("a4")]),
+            (user("q5"), vec![assistant("a5")]),
+        ];
+        for (number, (asked, answer)) in turns.iter().enumerate() {
+            let mode = if number < 2 { "plan" } else { "act" };
+            talk.instructions = Some(prompt(mode));
+            talk.item(asked.clone()).send_held(answer);
+        }
+        talk.held = None;
+        for (asked, answer) in turns {
+            talk.items.push(asked);
+            talk.items.extend(answer);
+        }
+        talk.core.reopen();
+        let whole = talk.user("q6").send(&[assistant("a6")]);
+        assert_eq!(verdicts(&whole), ("extend/none".into(), "extend/none".into()));
+        assert_eq!(out(&whole)["instructions"], prompt("plan"));
+        assert_eq!(shape(&whole)[5..8], ["assistant", "developer", "user"]);
+        assert_eq!(whole.lowered.nodes.len(), 1);
+        let next = talk.user("q7").send(&[assistant("a7")]);
+        assert_eq!(verdicts(&next), ("extend/none".into(), "extend/none".into()));
+        assert_eq!(shape(&next)[..8], shape(&whole)[..8]);
+    });
+}
+
+#[test]
+fn what_was_held_is_not_taken_for_another_answer() {
     on_both(|mut talk| {
         talk.instructions = Some(prompt("plan"));
         talk.user("q1").send_held(&[assistant("a1")]);
         talk.instructions = Some(prompt("act"));
         talk.user("q2").send_held(&[assistant("a2")]);
         talk.held = None;
-        let whole = [
-            user("q1"),
-            assistant("a1"),
-            user("q2"),
-            assistant("a2"),
-            user("q3"),
-        ];
-        talk.items.extend(whole);
-        let turn = talk.send(&[assistant("a3")]);
-        assert!(turn.plan.parent.is_some(), "{:?}", verdicts(&turn));
-        let body = out(&turn);
-        let told = body["input"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter(|item| item["role"] == "developer");
-        let told: Vec<_> = told.map(|item| text(item).to_owned()).collect();
-        let in_force = told
-            .last()
-            .cloned()
-            .unwrap_or_else(|| body["instructions"].as_str().unwrap().to_owned());
-        assert!(in_force.contains("Mode: act"), "{body}");
+        talk.items = vec![user("q1"), assistant("another answer"), user("q2")];
+        talk.instructions = Some("The prompt of another agent for other work.".into());
+        let other = talk.send(&[assistant("b2")]);
+        assert_eq!(
+            (other.plan.parent.is_none(), other.out),
+            (true, other.request.body)
+        );
     });
 }

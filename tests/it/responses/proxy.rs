@@ -57,7 +57,7 @@ fn answer(path: &str, request: &[u8], number: usize) -> Answer {
         json!({"input_tokens": 100, "input_tokens_details": {"cached_tokens": 64}, "output_tokens": 9});
     let response = json!({"id": format!("resp_{number}"), "object": object, "status": "completed",
         "output": [assistant(&format!("a{number}"))], "usage": usage});
-    if !memchr::memmem::find(request, b"\"stream\":true").is_some() {
+    if memchr::memmem::find(request, b"\"stream\":true").is_none() {
         return whole(response.to_string());
     }
     let done = json!({"type": "response.output_item.done", "output_index": 0, "item": response["output"][0]});
