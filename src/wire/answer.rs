@@ -11,7 +11,13 @@ pub(in crate::wire) mod field;
 pub use diagnostics::{CacheMiss, Diagnostics, MissReason, Transformation};
 pub use draft::Draft;
 
-use super::{Framing, Part, format::Format, sse::SseParser, usage::Usage};
+use super::{
+    Framing, Part,
+    eventstream::{self, EventStreamParser},
+    format::Format,
+    sse::SseParser,
+    usage::Usage,
+};
 
 /// The largest JSON body, and the largest event of a stream, that is read.
 pub const MAX_BODY: usize = 8 << 20;
@@ -63,6 +69,7 @@ pub struct Reader {
 #[derive(Debug)]
 enum Input {
     Events(SseParser),
+    EventStream(EventStreamParser),
     Body(Vec<u8>),
 }
 
@@ -71,6 +78,7 @@ impl Reader {
     pub fn new(format: Format, framing: Framing) -> Self {
         let input = match framing {
             Framing::Events => Input::Events(SseParser::new(MAX_BODY)),
+            Framing::EventStream => Input::EventStream(EventStreamParser::new(MAX_BODY)),
             Framing::Body => Input::Body(Vec::new()),
         };
         Self {
@@ -85,6 +93,7 @@ impl Reader {
         let (format, draft) = (self.format, &mut self.draft);
         match &mut self.input {
             Input::Events(parser) => parser.push(bytes, |event| on_event(format, draft, event)),
+            Input::EventStream(parser) => parser.push(bytes, |event| on_message(format, draft, event)),
             Input::Body(_) if draft.reading.truncated => {}
             Input::Body(body) if body.len() + bytes.len() > MAX_BODY => {
                 *body = Vec::new();
@@ -102,6 +111,10 @@ impl Reader {
                 parser.finish(|event| on_event(format, draft, event));
                 draft.reading.truncated |= parser.skipped() > 0;
             }
+            Input::EventStream(mut parser) => {
+                parser.finish();
+                draft.reading.truncated |= parser.skipped() > 0;
+            }
             Input::Body(body) => format.wire().usage(draft, Part::Body(&body)),
         }
         self.draft.finish(format)
@@ -114,4 +127,19 @@ fn on_event(format: Format, draft: &mut Draft, event: super::sse::Event<'_>) {
         return;
     }
     format.wire().usage(draft, Part::Event(event.data));
+}
+
+/// An exception ends the stream. A `chunk` is the envelope of an event that is the model's own.
+fn on_message(format: Format, draft: &mut Draft, message: eventstream::Event<'_>) {
+    if message.message_type.is_some_and(|kind| kind != "event") {
+        draft.reading.errored = true;
+        return;
+    }
+    if message.event_type != Some("chunk") {
+        return format.wire().usage(draft, Part::Event(message.payload));
+    }
+    match eventstream::chunk(message.payload) {
+        Some(inner) => format.wire().usage(draft, Part::Event(&inner)),
+        None => draft.doubt(),
+    }
 }

@@ -8,6 +8,7 @@ pub mod answer;
 pub mod anthropic_messages;
 pub mod array;
 pub mod bedrock_converse;
+pub mod blocks;
 pub mod body;
 pub mod canonical;
 pub mod envelope;
@@ -20,6 +21,7 @@ pub mod ndjson;
 pub mod ollama;
 pub mod openai_chat;
 pub mod openai_responses;
+pub mod path;
 pub mod scan;
 pub mod sse;
 pub mod usage;
@@ -70,6 +72,7 @@ pub trait Wire: Sync {
     fn framing(&self, content_type: &str) -> Framing {
         match content_type {
             "text/event-stream" => Framing::Events,
+            "application/vnd.amazon.eventstream" => Framing::EventStream,
             _ => Framing::Body,
         }
     }
@@ -123,6 +126,8 @@ pub enum Framing {
     Body,
     /// Server-sent events.
     Events,
+    /// AWS's binary messages.
+    EventStream,
 }
 
 /// What a request asks for.

@@ -33,6 +33,8 @@ pub struct Core {
     pub format: Format,
     pub host: String,
     pub scope: Scope,
+    /// The model, where the path names it.
+    pub model: Option<String>,
     pub mode: Mode,
     pub loopback: bool,
     pub text: Option<TextMode>,
@@ -75,6 +77,7 @@ impl Core {
             format,
             host: host.to_owned(),
             scope: Scope::new(host, format.as_str(), None),
+            model: None,
             mode: Mode::InHistory,
             loopback: true,
             text: None,
@@ -86,9 +89,11 @@ impl Core {
 
     /// Plans one request, sends nothing.
     pub fn plan(&mut self, body: &Bytes, hints: Hints) -> Result<(Request, Keys, Plan, Lowered), Fault> {
-        let model = parse(self.format, body, &Context::default(), None)?
-            .model
-            .unwrap_or_default();
+        let named = Context {
+            model: self.model.as_deref(),
+            ..Context::default()
+        };
+        let model = parse(self.format, body, &named, None)?.model.unwrap_or_default();
         let choice = Choice {
             mode: self.mode,
             text: self.text,
@@ -105,7 +110,7 @@ impl Core {
         route.policy.mutant = self.mutant;
         let context = Context {
             attribution: route.attribution,
-            model: None,
+            model: self.model.as_deref(),
             instructions_lead: Some(&instructions_lead),
             hints,
         };
@@ -189,6 +194,7 @@ impl Core {
         Some(Self {
             store: Store::Memory(MemoryLedger::from_bytes(&bytes).unwrap()),
             host: self.host.clone(),
+            model: self.model.clone(),
             ..*self
         })
     }

@@ -8,6 +8,7 @@
     reason = "a test fails by panicking, and its name is its documentation"
 )]
 
+mod bedrock;
 mod binary;
 mod captures;
 mod cases;

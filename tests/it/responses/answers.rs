@@ -158,7 +158,7 @@ fn the_vendors_findings_are_read() {
         .diagnostics
     };
     let miss = with(json!({"type": "cache_miss", "reason": "tools_changed", "cache_missed_tokens": 7}));
-    let found = miss.cache_miss.unwrap();
+    let found = miss.comparison.unwrap();
     assert_eq!((found.reason, found.tokens), (MissReason::ToolsChanged, Some(7)));
     assert_eq!(
         (
@@ -167,8 +167,9 @@ fn the_vendors_findings_are_read() {
         ),
         ("reasoning", "prefix_mismatch")
     );
-    assert_eq!(with(json!({"type": "cache_hit"})).cache_miss, None);
-    let reason = |found: Value| with(found).cache_miss.unwrap().reason;
+
+    let reason = |found: Value| with(found).comparison.unwrap().reason;
+    assert_eq!(reason(json!({"type": "cache_hit"})), MissReason::CacheHit);
     assert_eq!(
         reason(json!({"type": "comparison_response_not_found"})),
         MissReason::ComparisonResponseNotFound
