@@ -102,5 +102,6 @@ fn step(path: &Path, carries: bool) -> Step {
         answer: path.answer,
         at_ms: path.at_ms,
         request: path.request,
+        response: None,
     }
 }

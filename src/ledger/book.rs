@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::error::{LedgerError, Result};
 use super::find;
-use super::keys::Listing;
+use super::keys::{ANY, Listing};
 use super::learned::{self, Learned, Routes};
 use super::load::{Caches, Loaded, Loader};
 use super::rank;
-use super::store::{Lineage, Stats, Step, Store};
+use super::store::{KeyRow, Lineage, Stats, Step, Store, TOP};
 use crate::prefix::digest::Digest;
 use crate::prefix::item::AnswerMark;
 use crate::prefix::keys::{Keys, Scope, answer_key};
@@ -44,12 +44,19 @@ impl<S: Store> Book<S> {
 
     /// Everything that is known of the past of a request: at most [`MAX_PATHS`](crate::prefix::past::MAX_PATHS)
     /// candidates, which did not fail and which no committed request carries on, best first; beside them a request
-    /// that was the same in everything, even if it is carried.
+    /// that was the same in everything, even if it is carried. Of a request that goes on behind a response, what got
+    /// that response is all its past.
     pub fn past(&mut self, scope: Scope, keys: &Keys) -> Result<Past> {
         let exact = match self.store.requested(keys.request)? {
             Some(seq) => self.load_in(scope, seq)?,
             None => None,
         };
+        if let Some(response) = keys.response {
+            let known = self.store.newest(response, ANY, TOP)?;
+            let path = known.map_or(Ok(None), |(_, seq)| self.load_in(scope, seq))?;
+            let paths = path.into_iter().collect();
+            return Ok(Past { exact, paths });
+        }
         let mut paths = Vec::new();
         for seq in find::candidates(&self.store, keys)? {
             paths.extend(self.load_in(scope, seq)?);
@@ -95,6 +102,18 @@ impl<S: Store> Book<S> {
             (step.answer, step.at_ms) = (Some(answer), at_ms);
             book.store.put_step(&step)?;
             book.touch(step.lineage, at_ms, |_| {})
+        })
+    }
+
+    /// Says by which key a request may name the response, from when on it is found by it.
+    pub fn respond(&mut self, seq: Seq, response: Digest) -> Result<()> {
+        self.write(false, |book| {
+            let mut step = book.known(seq)?;
+            if let Some(old) = step.response.replace(response) {
+                book.store.remove_key(&response_row(&step, old))?;
+            }
+            book.store.put_key(&response_row(&step, response))?;
+            book.store.put_step(&step)
         })
     }
 
@@ -192,6 +211,9 @@ impl<S: Store> Book<S> {
         let record = self.loader().record(step.seq)?;
         let listing = Listing::new(step.lineage, step.seq, record.head_digest, record.hints.session);
         let answer = step.answer.map(|answer| answer_key(Scope(record.scope), answer));
+        if let Some(response) = step.response {
+            self.store.remove_key(&response_row(step, response))?;
+        }
         record
             .keys
             .into_iter()
@@ -252,5 +274,15 @@ impl<S: Store> Book<S> {
             store: &self.store,
             caches: &mut self.caches,
         }
+    }
+}
+
+/// The one row that lists a step under its response: it is one conversation's, and nothing narrows it.
+fn response_row(step: &Step, response: Digest) -> KeyRow {
+    KeyRow {
+        key: response,
+        facet: ANY,
+        lineage: step.lineage,
+        seq: step.seq,
     }
 }

@@ -33,7 +33,7 @@ pub struct Memory {
 }
 
 /// Version of the serialised form.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 impl Memory {
     /// The serialised form.

@@ -28,6 +28,7 @@ mod store;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::prefix::digest::Digest;
 use crate::prefix::item::AnswerMark;
 use crate::prefix::keys::{Keys, Scope};
 use crate::prefix::past::{Past, Sent, Seq};
@@ -131,6 +132,13 @@ impl Ledger {
     pub async fn answer(&self, seq: Seq, answer: AnswerMark, at_ms: u64) -> Result<()> {
         let base = self.base()?;
         self.scripted(async { on!(base, Need::Write, |book| book.answer(seq, answer, at_ms)) })
+            .await
+    }
+
+    /// See [`Book::respond`].
+    pub async fn respond(&self, seq: Seq, response: Digest) -> Result<()> {
+        let base = self.base()?;
+        self.scripted(async { on!(base, Need::Write, |book| book.respond(seq, response)) })
             .await
     }
 

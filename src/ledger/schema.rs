@@ -11,8 +11,11 @@ use super::error::{LedgerError, Result};
 /// Marks the file as ours in SQLite's header ("Inkf").
 const APPLICATION: u32 = 0x496e_6b66;
 
-/// Version of the tables, in SQLite's header. An older file is brought forward here when there is one.
-const VERSION: u32 = 1;
+/// Version of the tables, in SQLite's header. An older file is brought forward when it is opened.
+const VERSION: u32 = 2;
+
+/// What brings a file of each older version, from the first on, to the next.
+const FORWARD: [&str; VERSION as usize - 1] = ["ALTER TABLE steps ADD COLUMN response BLOB"];
 
 /// How long a call waits for another process's write.
 const WAIT: Duration = Duration::from_secs(1);
@@ -24,7 +27,8 @@ const TRIES: usize = 20;
 const TABLES: &str = "
 CREATE TABLE steps (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, lineage INTEGER NOT NULL, parent INTEGER, state INTEGER NOT NULL,
-    carries INTEGER NOT NULL, carried INTEGER NOT NULL, answer BLOB, at_ms INTEGER NOT NULL, request BLOB NOT NULL
+    carries INTEGER NOT NULL, carried INTEGER NOT NULL, answer BLOB, at_ms INTEGER NOT NULL, request BLOB NOT NULL,
+    response BLOB
 ) STRICT;
 CREATE INDEX steps_by_request ON steps (request, state, seq) WHERE state <> 2;
 CREATE INDEX steps_by_parent ON steps (parent, seq) WHERE parent IS NOT NULL;
@@ -78,7 +82,7 @@ fn connect(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Creates the tables, unless another process was faster.
+/// Creates the tables, unless another process was faster, or brings older ones forward.
 fn create(connection: &mut Connection) -> Result<()> {
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     if is_empty(&transaction)? {
@@ -87,6 +91,11 @@ fn create(connection: &mut Connection) -> Result<()> {
         transaction.pragma_update(None, "user_version", VERSION)?;
     }
     check(&transaction)?;
+    let version = pragma(&transaction, "user_version")?;
+    for step in &FORWARD[version as usize - 1..] {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(None, "user_version", VERSION)?;
     Ok(transaction.commit()?)
 }
 
@@ -95,7 +104,7 @@ fn check(connection: &Connection) -> Result<()> {
         return Err(LedgerError::Foreign);
     }
     match pragma(connection, "user_version")? {
-        VERSION => Ok(()),
+        1..=VERSION => Ok(()),
         other => Err(LedgerError::Version(other)),
     }
 }

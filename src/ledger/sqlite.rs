@@ -135,6 +135,7 @@ impl Store for Sqlite {
                 step.answer.map(answer_bytes),
                 signed(step.at_ms),
                 step.request.0,
+                step.response.map(|response| response.0),
             ],
         )
     }
@@ -297,13 +298,14 @@ impl Store for Sqlite {
     }
 }
 
-const STEP: &str = "SELECT seq, lineage, parent, state, carries, carried, answer, at_ms, request
+const STEP: &str = "SELECT seq, lineage, parent, state, carries, carried, answer, at_ms, request, response
     FROM steps WHERE seq = ?1";
 // Only the columns that change: the others are the same, and an index on them need not be touched.
 const PUT_STEP: &str =
-    "INSERT INTO steps (seq, lineage, parent, state, carries, carried, answer, at_ms, request)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (seq) DO UPDATE SET
-    state = excluded.state, carried = excluded.carried, answer = excluded.answer, at_ms = excluded.at_ms";
+    "INSERT INTO steps (seq, lineage, parent, state, carries, carried, answer, at_ms, request, response)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (seq) DO UPDATE SET
+    state = excluded.state, carried = excluded.carried, answer = excluded.answer, at_ms = excluded.at_ms,
+    response = excluded.response";
 const REQUESTED: &str = "SELECT seq FROM steps WHERE request = ?1 AND state <> 2
     ORDER BY state DESC, seq DESC LIMIT 1";
 const LEAVES: &str = "SELECT seq FROM steps WHERE lineage = ?1 AND state <> 2 AND carried = 0
@@ -330,6 +332,7 @@ fn read_step(row: &Row<'_>) -> rusqlite::Result<Step> {
         answer: row.get::<_, Option<[u8; 17]>>(6)?.map(answer_mark),
         at_ms: number(row, 7)?,
         request: Digest(row.get(8)?),
+        response: row.get::<_, Option<_>>(9)?.map(Digest),
     })
 }
 

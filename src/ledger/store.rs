@@ -34,6 +34,8 @@ pub struct Step {
     pub at_ms: u64,
     /// Key of the whole request.
     pub request: Digest,
+    /// Key of the response that it got, where a request may name one.
+    pub response: Option<Digest>,
 }
 
 impl Step {

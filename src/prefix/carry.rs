@@ -31,7 +31,8 @@ pub fn rerender(
     let mut anew = Vec::new();
     for (index, node) in nodes.iter().enumerate() {
         let wanted = derive(&effective, &node.entries);
-        let spot = if is_carried(node, policy) {
+        let held = (node.position as usize) < request.held;
+        let spot = if held || is_carried(node, policy) {
             None
         } else {
             same_anchor(request, node, policy)

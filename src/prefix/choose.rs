@@ -47,6 +47,42 @@ enum Evidence {
 
 /// Chooses the path that `request` continues, if there is one.
 pub fn choose(request: &Request, key: Digest, past: &Past, policy: &Policy) -> Option<Choice> {
+    let best = match request.continues {
+        // The client names what it goes on behind, and the provider holds it.
+        Some(_) => past
+            .paths
+            .first()
+            .map(|path| Choice::of(path, path.items.len(), None)),
+        None => by_content(request, past, policy),
+    };
+    // A twin that is still in flight is continued by nobody: what it continues, this request continues, too.
+    let exact = past
+        .exact
+        .as_ref()
+        .filter(|path| path.request == key && path.is_committed() && same_person(request, path));
+    let Some(exact) = exact else { return best };
+    let against = best
+        .map(|best| best.path)
+        .filter(|best| best.lineage == exact.lineage && best.is_committed());
+    Some(Choice {
+        against: against.unwrap_or_else(|| exact.clone()),
+        ..Choice::of(exact, matching(request, exact), None)
+    })
+}
+
+impl Choice {
+    fn of(path: &Arc<Path>, shared: usize, answer_at: Option<usize>) -> Self {
+        Self {
+            path: path.clone(),
+            against: path.clone(),
+            shared,
+            answer_at,
+        }
+    }
+}
+
+/// The path that the items of the request speak for.
+fn by_content(request: &Request, past: &Past, policy: &Policy) -> Option<Choice> {
     let mut candidates: Vec<Candidate> = past
         .paths
         .iter()
@@ -58,30 +94,8 @@ pub fn choose(request: &Request, key: Digest, past: &Past, policy: &Policy) -> O
         .collect();
     let mut carried = carried.into_iter();
     candidates.retain(|_| carried.next() == Some(false));
-    let best = best(&mut candidates, request);
-    // A twin that is still in flight is continued by nobody: what it continues, this request continues, too.
-    let exact = past
-        .exact
-        .as_ref()
-        .filter(|path| path.request == key && path.is_committed() && same_person(request, path));
-    match (exact, best) {
-        (Some(exact), best) => {
-            let against = best.filter(|best| best.path.lineage == exact.lineage && best.path.is_committed());
-            Some(Choice {
-                path: exact.clone(),
-                shared: matching(request, exact),
-                answer_at: None,
-                against: against.map_or_else(|| exact.clone(), |best| best.path.clone()),
-            })
-        }
-        (None, Some(best)) => Some(Choice {
-            path: best.path.clone(),
-            against: best.path.clone(),
-            shared: best.shared,
-            answer_at: best.answer_at,
-        }),
-        (None, None) => None,
-    }
+    let best = best(&mut candidates, request)?;
+    Some(Choice::of(&best.path, best.shared, best.answer_at))
 }
 
 /// How many leading items of `request` are those of `path`.
@@ -238,13 +252,26 @@ fn evidence(
             .get(shared)
             .is_some_and(|item| item.mark.role == Role::Assistant)
         && path.items[..shared].iter().any(|mark| mark.role == Role::User);
-    let hints =
+    let same_client =
         policy.loopback || request.hints.session.is_some() && request.hints.session == path.hints.session;
-    if unseen && hints && alike(request, path) {
+    if same_client && (unseen && alike(request, path) || summed_up(request, path, shared)) {
         Evidence::Weak
     } else {
         Evidence::None
     }
+}
+
+/// Items of the path are gone, and a summary that it does not have stands behind the first of them. Nothing of the path
+/// goes out again then.
+fn summed_up(request: &Request, path: &Path, shared: usize) -> bool {
+    let (own, theirs) = (&request.history[shared..], &path.items[shared..]);
+    let gone = |mark: &Mark| own.iter().all(|item| item.mark.canonical != mark.canonical);
+    let is_new = |mark: &Mark| theirs.iter().all(|other| other.canonical != mark.canonical);
+    let summaries = own
+        .iter()
+        .map(|item| &item.mark)
+        .filter(|mark| mark.kind == Kind::Summary);
+    shared > 0 && theirs.iter().any(gone) && summaries.into_iter().any(is_new)
 }
 
 /// An assistant item that the path gained after its first request and that stands at the same place among the

@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use super::digest::{Canonical, Digest, Wire};
-use super::item::{HeadForm, Mark, Names, Param, Role, ToolMark};
+use super::item::{HeadForm, Kind, Mark, Names, Param, Role, ToolMark};
 use super::verdict::{Cause, Class, Verdict};
 use crate::prompt;
 
@@ -27,7 +27,7 @@ pub struct View<'a> {
     pub head_members: usize,
     /// What that member holds is one bare string.
     pub head_string: bool,
-    /// For each client item whether it opens a message.
+    /// For each client item whether it opens a turn.
     pub marks: Vec<bool>,
     /// History items and, on the sent side, nodes.
     pub history: Vec<Element>,
@@ -48,6 +48,8 @@ pub struct Element {
     pub index: usize,
     /// It is a node.
     pub node: bool,
+    /// It is what is left of older items.
+    pub summary: bool,
 }
 
 impl Element {
@@ -61,6 +63,7 @@ impl Element {
             role: mark.role,
             index,
             node: false,
+            summary: mark.kind == Kind::Summary,
         }
     }
 
@@ -73,6 +76,7 @@ impl Element {
             role: Role::Operator,
             index,
             node: true,
+            summary: false,
         }
     }
 }
@@ -175,7 +179,7 @@ fn classify(
     Class::Rewrite
 }
 
-/// Items are gone, and later ones stand at a smaller place.
+/// Items are gone, and later ones stand at a smaller place or a summary at theirs.
 fn compacted(before: &[Element], after: &[Element]) -> bool {
     let shared = before
         .iter()
@@ -190,6 +194,11 @@ fn compacted(before: &[Element], after: &[Element]) -> bool {
     let Some(first_gone) = before[shared..].iter().position(gone) else {
         return false;
     };
+    let known = |summary: &Element| before.iter().any(|other| other.canonical == summary.canonical);
+    let mut summaries = after[shared..].iter().filter(|element| element.summary);
+    if summaries.any(|summary| !known(summary)) {
+        return true;
+    }
     before
         .iter()
         .enumerate()
@@ -398,9 +407,12 @@ fn place(view: &View<'_>, element: usize, names: Names) -> String {
     let message = marks.iter().filter(|opens| **opens).count().saturating_sub(1);
     let block = marks.iter().rev().take_while(|opens| !**opens).count();
     let more = view.marks.get(index + 1).is_some_and(|opens| !opens);
-    let message = message + view.head_messages;
     match names.blocks {
-        Some(blocks) if block > 0 || more => format!("{}[{message}].{blocks}[{block}]", names.history),
-        _ => format!("{}[{message}]", names.history),
+        Some(blocks) if block > 0 || more => {
+            let message = message + view.head_messages;
+            format!("{}[{message}].{blocks}[{block}]", names.history)
+        }
+        Some(_) => format!("{}[{}]", names.history, message + view.head_messages),
+        None => format!("{}[{}]", names.history, index + view.head_messages),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::carry;
 use super::choose::{Choice, choose};
 use super::digest::Digest;
-use super::item::{Request, Role};
+use super::item::{FrozenBlock, Request, Role};
 use super::past::{Node, Past};
 use super::place::{self, Found};
 use super::plan::{NewNode, Outcome, Plan, Reason};
@@ -55,6 +55,10 @@ pub fn own(request: &Request, key: Digest, past: &Past, policy: &Policy, now_ms:
         outcome: Outcome::PassedThrough,
         ..continued(request, &choice, policy, now_ms)
     };
+    if request.held > 0 {
+        plan.nodes = place::on_path(request, &choice.path, choice.shared, choice.answer_at, past);
+        plan.nodes.retain(|node| (node.position as usize) < request.held);
+    }
     plan.sent = sent_verdict(request, &choice, &plan);
     if plan.sent.cause == Cause::NoSlot || plan.sent.is_break() && !plan.received.is_break() {
         plan.sent.cause = cause;
@@ -125,11 +129,14 @@ impl Head<'_> {
         if self.compaction {
             return self.thaw(plan, Outcome::Adopted);
         }
+        if self.moves() && !self.holds_nodes(plan) {
+            return self.thaw(plan, Outcome::Rebaseline(Reason::Model));
+        }
         let (Some(effective), Some(wanted)) = (self.effective(plan), self.request.head.texts()) else {
             return self.opaque(plan);
         };
         let group = prompt::group_for(&effective, &wanted);
-        let changed = !plan.nodes.is_empty() || group.is_some();
+        let changed = !self.holds_nodes(plan) && (!plan.nodes.is_empty() || group.is_some());
         if changed && let Some(reason) = self.fold(&effective, &wanted, plan) {
             return self.thaw(plan, Outcome::Rebaseline(reason));
         }
@@ -146,6 +153,22 @@ impl Head<'_> {
             &plan.nodes
         };
         place::effective(&self.choice.path, nodes)
+    }
+
+    /// Another model reads a part of the head at another place than the one before.
+    fn moves(&self) -> bool {
+        let path = &self.choice.path;
+        let own = self.request.head.blocks.first().map(|block| &block.frozen);
+        let [baseline, before] = [&path.baseline, &path.head].map(|head| head.blocks.first());
+        let stands = |block: Option<&FrozenBlock>| block.is_some_and(|block| !block.is_message());
+        let gone = self.request.names.head.is_none() && stands(baseline);
+        gone || self.request.model != path.model && stands(own) && !stands(before)
+    }
+
+    /// Nodes that the provider holds stand whatever head goes out, and would speak against another one.
+    fn holds_nodes(&self, plan: &Plan) -> bool {
+        let held = self.request.held as u32;
+        plan.nodes.iter().any(|node| node.position < held)
     }
 
     /// A head that is not all text is frozen while it is the same, and passes when it is not.
@@ -224,7 +247,7 @@ impl Head<'_> {
         observed: bool,
     ) {
         let volatile = prompt::volatile_change(&effective, &wanted).is_some();
-        let sent = place::standing(&self.choice.path, self.choice.shared, self.choice.answer_at);
+        let sent = self.written();
         let found = if observed {
             Found::Nowhere
         } else {
@@ -246,9 +269,23 @@ impl Head<'_> {
                 });
             }
             Found::Wait => plan.outcome = Outcome::Deferred,
-            Found::Nowhere if bound => plan.outcome = Outcome::Deferred,
+            Found::Nowhere if bound || self.holds_nodes(plan) => plan.outcome = Outcome::Deferred,
             Found::Nowhere => self.thaw(plan, Outcome::PassedThrough),
         }
+    }
+
+    /// How many items stand as they were sent, or as an upstream wrote them behind.
+    fn written(&self) -> usize {
+        let choice = self.choice;
+        let sent = place::standing(&choice.path, choice.shared, choice.answer_at);
+        let is_said = |index: &usize| {
+            let item = self.request.history.get(*index);
+            item.is_some_and(|item| item.mark.role == Role::Assistant)
+        };
+        let answer = choice.answer_at.filter(|at| *at >= sent);
+        answer.map_or(sent, |at| {
+            (at..).take_while(is_said).last().map_or(at, |last| last + 1)
+        })
     }
 
     fn head_role(&self) -> Option<String> {

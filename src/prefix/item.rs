@@ -36,6 +36,10 @@ pub struct Request {
     pub signed_thinking: bool,
     /// The provider holds part of the prefix; nothing may be added.
     pub server_state: bool,
+    /// The response that it goes on behind, by its id: the provider holds everything up to there.
+    pub continues: Option<Digest>,
+    /// How many of the history's items the provider holds: they are not in the body.
+    pub held: usize,
     /// What the places of its items are called.
     pub names: Names,
     /// Longest lifetime among the explicit cache markers, in seconds; none without markers.
@@ -55,8 +59,8 @@ pub struct Item {
     pub block: Option<u32>,
     /// How many tool calls it makes; as many results must follow.
     pub calls: u16,
-    /// Digest of an assistant message's text and call ids, comparable with the answer that was read from a response.
-    /// Set on the first item of the last few assistant messages.
+    /// Digest of an assistant turn's text and call ids, comparable with the answer that was read from a response.
+    /// Set on the first item of the last few assistant turns.
     pub answer: Option<AnswerMark>,
     /// The words of an item that such an answer may have answered.
     pub words: Option<Arc<Sketch>>,
@@ -75,7 +79,8 @@ pub struct Mark {
     pub role: Role,
     /// What it is.
     pub kind: Kind,
-    /// Whether it opens a message of its own (false for the second and later blocks of one message).
+    /// Whether it opens a turn: false for the second and later blocks of one message, and for the second and later
+    /// items of one answer where an answer is several messages.
     pub opens: bool,
 }
 
@@ -105,6 +110,12 @@ pub enum Kind {
     Thinking,
     /// A tool that the provider ran itself ended here.
     ServerToolResult,
+    /// What is left of older items that it replaced.
+    Summary,
+    /// Asks for a summary of all in front of it, and must stay the last item.
+    Trigger,
+    /// An answer that the provider holds, however many items it has.
+    Held,
 }
 
 impl Mark {
@@ -114,10 +125,11 @@ impl Mark {
             (_, Kind::ToolCall) => "tool_call",
             (_, Kind::ToolResult | Kind::ServerToolResult) => "tool_result",
             (_, Kind::Thinking) => "thinking",
-            (Role::Operator, Kind::Content) => "operator",
-            (Role::User, Kind::Content) => "user",
-            (Role::Assistant, Kind::Content) => "assistant",
-            (Role::Tool, Kind::Content) => "tool",
+            (_, Kind::Summary) => "summary",
+            (Role::Operator, _) => "operator",
+            (Role::User, _) => "user",
+            (Role::Assistant, _) => "assistant",
+            (Role::Tool, _) => "tool",
         }
     }
 }
@@ -228,6 +240,8 @@ pub struct Layout {
     pub tools_array: Option<Range<usize>>,
     /// Longest lifetime among the cache markers of the tools, in seconds.
     pub tools_ttl: Option<u32>,
+    /// The history is one bare string: nothing can stand beside it.
+    pub bare: bool,
 }
 
 /// A top-level member.

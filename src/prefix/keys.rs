@@ -8,6 +8,8 @@ use super::item::{AnswerMark, Hints, Mark, Request, Role};
 pub struct Keys {
     /// The whole request, for retries.
     pub request: Digest,
+    /// The response that the request goes on behind: what else is known of its past hangs on that alone.
+    pub response: Option<Digest>,
     /// One key for each history item, tip first: the chain up to and including it.
     pub chains: Vec<Digest>,
     /// One key for each assistant item with its place among them, tip first.
@@ -49,6 +51,7 @@ pub fn keys(request: &Request, scope: Scope) -> Keys {
     assistants.reverse();
     Keys {
         request: request_key(scope, request),
+        response: request.continues.map(|response| response_key(scope, response)),
         chains: request
             .chains
             .iter()
@@ -78,7 +81,20 @@ pub fn request_key(scope: Scope, request: &Request) -> Digest {
     for tool in &request.tools {
         hasher.part(&tool.mark.canonical.0.0);
     }
+    if let Some(response) = request.continues {
+        hasher.part(b"behind").part(&response.0);
+    }
     hasher.finish()
+}
+
+/// The digest of a response's id.
+pub fn response_id(id: &str) -> Digest {
+    Digest::of("inkfast response v1", id.as_bytes())
+}
+
+/// The key of a response, by the digest of its id.
+pub fn response_key(scope: Scope, response: Digest) -> Digest {
+    scope.key(response)
 }
 
 /// The key of a history up to one item.

@@ -10,6 +10,7 @@ pub mod decide;
 pub mod digest;
 pub mod edit;
 pub mod guard;
+pub mod held;
 pub mod item;
 pub mod keys;
 pub mod past;

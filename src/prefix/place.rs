@@ -140,7 +140,12 @@ fn by_row(
     mutant: Option<Mutant>,
     volatile: bool,
 ) -> Result<(usize, Slot), Miss> {
-    let turn = trailing_turn(request, sent).ok_or(Miss::None)?;
+    // Nothing can stand beside a history that is one string.
+    if request.layout.bare && row.placement != Placement::InsideUserMessage {
+        return Err(Miss::None);
+    }
+    let in_body = |turn: &Turn| turn.end >= request.held;
+    let turn = trailing_turn(request, sent).filter(in_body).ok_or(Miss::None)?;
     if mutant == Some(Mutant::SplitPair) && turn.results.is_some() {
         return Ok((turn.start, Slot::Message));
     }
@@ -170,7 +175,9 @@ fn by_row(
 fn trailing_turn(request: &Request, sent: usize) -> Option<Turn> {
     let role = |index: usize| request.history[index].mark.role;
     let mut end = request.history.len();
-    while end > 0 && role(end - 1) == Role::Assistant {
+    let triggered = ends_with_trigger(request);
+    end -= usize::from(triggered);
+    while !triggered && end > 0 && role(end - 1) == Role::Assistant {
         end -= 1;
     }
     if end < request.history.len() && end < sent {
@@ -180,7 +187,7 @@ fn trailing_turn(request: &Request, sent: usize) -> Option<Turn> {
     while start > 0 && role(start - 1) != Role::Assistant {
         start -= 1;
     }
-    if start == end {
+    if start == end && !triggered {
         return None;
     }
     let turn = &request.history[start..end];
@@ -199,6 +206,12 @@ fn trailing_turn(request: &Request, sent: usize) -> Option<Turn> {
         results,
         complete: given >= calls,
     })
+}
+
+/// Whether what asks for a summary is the last item: it must stay so, and may stand behind anything.
+fn ends_with_trigger(request: &Request) -> bool {
+    let last = request.history.last();
+    last.is_some_and(|item| item.mark.kind == Kind::Trigger)
 }
 
 /// How many calls the last assistant turn in front made.
@@ -309,6 +322,10 @@ fn is_legal(request: &Request, node: &Node) -> bool {
     let after = request.history.get(position);
     if position > request.history.len() {
         return false;
+    }
+    // What the provider holds stands.
+    if position < request.held {
+        return true;
     }
     let splits_pair = after.is_some_and(|item| item.mark.kind == Kind::ToolResult)
         && before.is_some_and(|item| matches!(item.mark.kind, Kind::ToolCall | Kind::ToolResult));

@@ -82,6 +82,8 @@ pub enum Outcome {
 /// Why a prompt was folded into the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
+    /// Another model reads it at another place.
+    Model,
     /// The tools in front of it changed, so nothing behind them could be read from a cache.
     Tools,
     /// The cache has expired.
@@ -154,6 +156,7 @@ impl Reason {
     /// As a metric label.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Model => "model",
             Self::Tools => "tools",
             Self::Expired => "expired",
             Self::Economics => "economics",
@@ -163,6 +166,7 @@ impl Reason {
 
     fn printed(self) -> &'static str {
         match self {
+            Self::Model => "rebaseline(model)",
             Self::Tools => "rebaseline(tools)",
             Self::Expired => "rebaseline(expired)",
             Self::Economics => "rebaseline(economics)",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::digest::{Chain, Digest};
-use super::item::{FrozenHead, Request};
+use super::item::{FrozenHead, Kind, Mark, Request};
 use super::keys::{Keys, Scope, assistant_keys, chain_key};
 use super::past::{Node, Path, Sent, State};
 use super::plan::{Outcome, Plan};
@@ -41,7 +41,7 @@ pub fn sent(
         },
         baseline: head,
         nodes,
-        items: request.history.iter().map(|item| item.mark).collect(),
+        items: items(request),
         last_words: last_words(request),
         answer: None,
         first_items: parent.map_or(request.history.len() as u32, |parent| parent.first_items),
@@ -62,6 +62,12 @@ pub fn sent(
         carries: plan.carries,
         durable: (plan.is_durable() || moved) && plan.mutant != Some(Mutant::SendBeforeRecord),
     }
+}
+
+/// What asked for a summary is gone with the answer.
+fn items(request: &Request) -> Arc<[Mark]> {
+    let marks = request.history.iter().map(|item| item.mark);
+    marks.filter(|mark| mark.kind != Kind::Trigger).collect()
 }
 
 fn tools(request: &Request, parent: Option<&Path>) -> Arc<[super::item::ToolMark]> {

@@ -22,7 +22,9 @@ use crate::{
     error::RequestError,
     prefix::{
         Outcome,
+        digest::Digest,
         item::AnswerMark,
+        keys,
         past::{Path, State},
         plan::Reason,
     },
@@ -218,12 +220,16 @@ async fn observe(
     if let Some(answer) = answer {
         attempt.step.answer(proxy, answer);
     }
+    let response = reading.as_ref().zip(prompt).and_then(response_key);
+    if let Some(response) = response {
+        attempt.step.respond(proxy, response);
+    }
     let seq = attempt
         .step
         .written(PATIENCE.saturating_sub(held.elapsed()))
         .await;
     if let Some(prompt) = prompt.filter(|_| status.is_success()) {
-        keep_path(proxy, prompt, &attempt, (seq, answer));
+        keep_path(proxy, prompt, &attempt, (seq, answer, response));
     }
     if relay.end.is_none() {
         relay.release().await;
@@ -253,7 +259,7 @@ pub fn keep_path(
     proxy: &Proxy,
     prompt: &Prompt,
     attempt: &Attempt,
-    (seq, answer): (Option<u64>, Option<AnswerMark>),
+    (seq, answer, response): (Option<u64>, Option<AnswerMark>, Option<Digest>),
 ) {
     if prompt.counts_only {
         return;
@@ -270,7 +276,16 @@ pub fn keep_path(
         answer,
         ..path.clone()
     });
-    proxy.recent.keep(&prompt.keys, kept);
+    proxy.recent.keep(&prompt.keys, response, kept);
+}
+
+/// The key by which a later request may name the response.
+fn response_key((reading, prompt): (&Reading, &Prompt)) -> Option<Digest> {
+    let id = reading
+        .id
+        .as_deref()
+        .filter(|_| prompt.format.wire().goes_on_by_id())?;
+    Some(keys::response_key(prompt.scope, keys::response_id(id)))
 }
 
 /// What was said, where all of it is known.

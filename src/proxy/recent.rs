@@ -12,7 +12,7 @@ use crate::prefix::{Keys, digest::Digest, past::Path};
 /// More paths are not kept: the last few turns of some hundred conversations.
 const KEPT: usize = 1024;
 
-/// Paths by the key of their last item.
+/// Paths by the key of their last item, and by that of their response.
 pub struct Recent(Mutex<LruCache<Digest, Arc<Path>>>);
 
 impl Recent {
@@ -21,18 +21,23 @@ impl Recent {
         Self(Mutex::new(LruCache::new(KEPT)))
     }
 
-    /// The request of these keys went out as `path`; none where it can go on without.
-    pub fn keep(&self, keys: &Keys, path: Option<Path>) {
-        let Some(tip) = keys.chains.first() else { return };
-        match path {
-            Some(path) => self.locked().insert(*tip, Arc::new(path)),
-            None => self.locked().remove(tip),
-        };
+    /// The request of these keys went out as `path` and got `response`; no path where it can go on without.
+    pub fn keep(&self, keys: &Keys, response: Option<Digest>, path: Option<Path>) {
+        let path = path.map(Arc::new);
+        for key in keys.chains.first().copied().into_iter().chain(response) {
+            match &path {
+                Some(path) => self.locked().insert(key, Arc::clone(path)),
+                None => self.locked().remove(&key),
+            };
+        }
     }
 
     /// The longest path that a request of these keys could continue.
     pub fn find(&self, keys: &Keys) -> Option<Arc<Path>> {
         let mut kept = self.locked();
+        if let Some(response) = keys.response {
+            return kept.get(&response).cloned();
+        }
         keys.chains.iter().find_map(|chain| kept.get(chain).cloned())
     }
 

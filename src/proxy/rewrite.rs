@@ -13,7 +13,7 @@ use tokio::time::{error::Elapsed, timeout};
 
 use crate::{
     ledger::{Learned, LedgerError},
-    prefix::{Keys, Past, Request, Scope, item::Hints, keys, policy::Mode},
+    prefix::{Keys, Past, Request, Scope, held, item::Hints, keys, policy::Mode},
     proxy::{
         Proxy, bodies,
         encoding::{self, DecodeError, Limits},
@@ -129,12 +129,17 @@ pub async fn read(
     let route_key = route::key(&target.upstream.name, format, model);
     let now_ms = now_ms();
     let route = |incapable: &[String]| proxy.route(host, format, model, incapable);
-    let (past, mut route, doubt) = match look_up(proxy, scope, &keys, &route_key).await {
+    let (mut past, mut route, doubt) = match look_up(proxy, scope, &keys, &route_key).await {
         Ok((past, learned)) => (past, route(&incapable(&learned, now_ms)), None),
         Err(reason) => {
             let (past, route) = without_ledger(proxy, &keys, route(&[])).ok_or(reason)?;
             (past, route, Some(reason))
         }
+    };
+    held::unfold(&request, &mut past);
+    let (request, keys) = match held::behind(&request, &keys, scope, &past) {
+        Some((whole, keys)) => (Arc::new(whole), keys),
+        None => (request, keys),
     };
     let pinned = signing.pins(headers);
     if pinned.is_some() {

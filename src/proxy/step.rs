@@ -14,6 +14,7 @@ use crate::{
     ledger::{Ledger, LedgerError, Outcome},
     prefix::{
         Scope,
+        digest::Digest,
         item::AnswerMark,
         past::{Sent, Seq},
     },
@@ -83,6 +84,13 @@ impl Step {
         let at = now_ms();
         self.then(proxy, async move |ledger, seq| {
             ledger.answer(seq, answer, at).await
+        });
+    }
+
+    /// Says by which key a request may name the response.
+    pub fn respond(&mut self, proxy: &Proxy, response: Digest) {
+        self.then(proxy, async move |ledger, seq| {
+            ledger.respond(seq, response).await
         });
     }
 

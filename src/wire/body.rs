@@ -100,6 +100,8 @@ impl<'a> Reader<'a> {
             hints: context.hints.clone(),
             signed_thinking: false,
             server_state: false,
+            continues: None,
+            held: 0,
             names,
             marker_ttl: None,
         };
@@ -161,6 +163,15 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// Goes back to `at`, where the history starts, and forgets what was read of it.
+    pub fn reread(&mut self, at: usize) {
+        self.cursor.jump(at);
+        let request = &mut self.request;
+        (request.head, request.layout.bare) = (Head::default(), false);
+        request.history.clear();
+        request.layout.messages.clear();
+    }
+
     /// A value of no interest: skipped.
     pub fn skip(&mut self) -> Result<Range<usize>, Fault> {
         self.cursor.value()
@@ -186,11 +197,17 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// A string member that says something.
+    pub fn text(&mut self) -> Result<Option<String>, Fault> {
+        let value = self.skip()?;
+        Ok(canonical::decode_string(&self.src[value]).filter(|text| !text.is_empty()))
+    }
+
     /// The digest of a string member, as a hint.
     pub fn hint(&mut self) -> Result<Option<Digest>, Fault> {
-        let value = self.skip()?;
-        let text = canonical::decode_string(&self.src[value]).filter(|text| !text.is_empty());
-        Ok(text.map(|text| Digest::of("inkfast hint v1", text.as_bytes())))
+        Ok(self
+            .text()?
+            .map(|text| Digest::of("inkfast hint v1", text.as_bytes())))
     }
 
     /// The tools; `name` finds a tool's name in its envelope.
@@ -267,7 +284,10 @@ impl<'a> Reader<'a> {
         } else {
             ordinal - own_head + self.known_head
         };
-        let Some(message) = known.layout.messages.get(place) else {
+        let message = known.layout.messages.get(place);
+        // What was no head there, because something is held in front of it, may be one here.
+        let may_lead = |message: &&Message| *leading && !is_head && message.role == Role::Operator;
+        let Some(message) = message.filter(|message| !may_lead(message)) else {
             return false;
         };
         let Some(shift) = self.take_over(&known.body, &message.range) else {
@@ -302,7 +322,7 @@ impl<'a> Reader<'a> {
         let Some(shift) = self.take_over(&known.body, &member.value) else {
             return false;
         };
-        for place in 0..known.head.blocks.len() {
+        for place in 0..known.head.blocks.len() - known.head.messages() {
             self.push_head(&known.head, place, &shift);
         }
         self.request.head.attribution = known.head.attribution.as_ref().map(|range| shift.range(range));
@@ -310,12 +330,15 @@ impl<'a> Reader<'a> {
     }
 
     /// Closes the request: chains, the answers that its last assistant messages carry, the words of what they
-    /// answered. `read` tells text and call ids of the items of one message. An error where the body is no UTF-8.
+    /// answered. `read` tells text and call ids of the items of one turn. An error where the body is no UTF-8.
     pub fn finish(mut self, read: impl Fn(&[u8], &[Range<usize>]) -> Option<Said>) -> Result<Request, Fault> {
+        // What was read twice was perhaps taken over twice.
+        self.taken.sort_by_key(|taken| taken.start);
         let mut checked = 0;
         for taken in self.taken.iter().chain([&(self.src.len()..self.src.len())]) {
-            std::str::from_utf8(&self.src[checked..taken.start]).map_err(|_| Fault::Syntax)?;
-            checked = taken.end;
+            let between = &self.src[checked.min(taken.start)..taken.start];
+            std::str::from_utf8(between).map_err(|_| Fault::Syntax)?;
+            checked = checked.max(taken.end);
         }
         self.link();
         self.mark_answers(&read);
@@ -343,17 +366,15 @@ impl<'a> Reader<'a> {
     /// Marks the last few answers and what they may have answered; what was taken over with older marks loses them,
     /// so that a request reads the same with and without a last body.
     fn mark_answers(&mut self, read: &impl Fn(&[u8], &[Range<usize>]) -> Option<Said>) {
-        let Request { layout, history, .. } = &mut self.request;
-        let assistants = layout
-            .messages
-            .iter()
-            .rev()
-            .filter(|message| message.role == Role::Assistant);
-        let answers: Vec<Range<usize>> = assistants
-            .map(|message| message.items.clone())
-            .filter(|items| !items.is_empty())
-            .take(ANSWERS)
+        let history = &mut self.request.history;
+        let opens = (0..history.len()).filter(|index| history[*index].mark.opens);
+        let ends = opens.clone().skip(1).chain([history.len()]);
+        let mut answers: Vec<Range<usize>> = opens
+            .zip(ends)
+            .map(|(start, end)| start..end)
+            .filter(|items| history[items.start].mark.role == Role::Assistant)
             .collect();
+        answers.drain(..answers.len().saturating_sub(ANSWERS));
         let starts = || answers.iter().map(|items| items.start);
         let last = history.len().checked_sub(1);
         let answered: Vec<usize> = starts()

@@ -13,6 +13,9 @@ use super::scan::Cursor;
 /// Nesting up to which a value has a normal form.
 pub const MAX_DEPTH: usize = 128;
 
+/// The types of blocks that are nothing but text, quotes included.
+pub const TEXT_TYPES: [&[u8]; 3] = [b"\"text\"", b"\"input_text\"", b"\"output_text\""];
+
 /// There is no normal form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abnormal;
@@ -290,7 +293,7 @@ fn sole_text(src: &[u8], range: &Range<usize>) -> Result<Option<Range<usize>>, A
         return Ok(None);
     };
     let bare = &src[kind.clone()] == b"type"
-        && &src[kind_value.clone()] == b"\"text\""
+        && TEXT_TYPES.contains(&&src[kind_value.clone()])
         && &src[text.clone()] == b"text"
         && src[text_value.start] == b'"';
     Ok(bare.then(|| text_value.clone()))

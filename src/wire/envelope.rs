@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::prefix::digest::{Canonical, Digest, Hasher, Wire};
 
-use super::canonical::{self, CALL, MARKERS, Member, Order, PLAIN};
+use super::canonical::{self, CALL, MARKERS, Member, Order, PLAIN, TEXT_TYPES};
 use super::scan::{Cursor, Fault};
 
 /// Envelopes nest this deep at most (message, block, block of a tool result); below, members are opaque.
@@ -82,6 +82,16 @@ impl Envelope {
         canonical::decode_string(cursor.slice(&self.get(cursor, name)?))
     }
 
+    /// The markers of its blocks, and its own.
+    pub fn markers(&self) -> impl Iterator<Item = Range<usize>> {
+        let inner = match &self.content {
+            Content::Blocks(_, blocks) => blocks.as_slice(),
+            _ => &[],
+        };
+        let inner = inner.iter().filter_map(|block| block.marker.clone());
+        inner.chain(self.marker.clone())
+    }
+
     /// The value of its only member, with that member's name.
     pub fn only<'a>(&self, cursor: &Cursor<'a>) -> Option<(&'a [u8], Range<usize>)> {
         match self.members.as_slice() {
@@ -150,7 +160,7 @@ impl Envelope {
             (other, one)
         };
         let bare = &src[kind.0.clone()] == b"type"
-            && &src[kind.1.clone()] == b"\"text\""
+            && TEXT_TYPES.contains(&&src[kind.1.clone()])
             && &src[text.0.clone()] == b"text"
             && src[text.1.start] == b'"';
         bare.then(|| text.1.clone())

@@ -119,7 +119,9 @@ pub fn message(src: &Bytes, envelope: &Envelope, cursor: &Cursor<'_>, role: &str
 
 fn message_texts(src: &Bytes, envelope: &Envelope, cursor: &Cursor<'_>) -> Option<Vec<String>> {
     let text = |block: &Envelope| {
-        (block.word(cursor, b"type") == Some("text")).then(|| block.text(cursor, b"text"))?
+        let kind = block.get(cursor, b"type")?;
+        let is_text = canonical::TEXT_TYPES.contains(&cursor.slice(&kind));
+        is_text.then(|| block.text(cursor, b"text"))?
     };
     match &envelope.content {
         Content::Text(token) => canonical::decode_string(&src[token.clone()]).map(|text| vec![text]),

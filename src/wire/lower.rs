@@ -38,7 +38,7 @@ pub fn lower(request: &Request, plan: &Plan, text: TextMode, shapes: &Shapes) ->
     let head = match &plan.baseline {
         Some(frozen) => {
             if plan.mutant != Some(Mutant::ThawHead) {
-                head::restore(request, frozen, &mut edits);
+                head::restore(request, frozen, shapes, &mut edits);
             }
             frozen.clone()
         }

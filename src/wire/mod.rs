@@ -77,6 +77,11 @@ pub trait Wire: Sync {
         }
     }
 
+    /// Whether a request may name the response that it goes on behind.
+    fn goes_on_by_id(&self) -> bool {
+        false
+    }
+
     /// Reads one part of an answer: its usage, and what the assistant said.
     fn usage(&self, draft: &mut Draft, part: Part<'_>);
 

@@ -131,7 +131,7 @@ fn message(reader: &mut Reader<'_>, ordinal: usize, leading: &mut bool) -> Resul
     if *leading {
         let block = head::message(reader.src, &envelope, &reader.cursor, role_name);
         let ordinal = reader.request.head.blocks.len() as u32;
-        let markers = markers(&envelope).map(|marker| (ordinal, marker));
+        let markers = envelope.markers().map(|marker| (ordinal, marker));
         reader.request.head.markers.extend(markers);
         reader.request.head.blocks.push(block);
     } else {
@@ -171,19 +171,6 @@ fn message(reader: &mut Reader<'_>, ordinal: usize, leading: &mut bool) -> Resul
         marker_ttl,
     });
     Ok(())
-}
-
-fn markers(envelope: &Envelope) -> impl Iterator<Item = Range<usize>> {
-    let inner = match &envelope.content {
-        Content::Blocks(_, blocks) => blocks.as_slice(),
-        _ => &[],
-    };
-    inner
-        .iter()
-        .filter_map(|block| block.marker.clone())
-        .chain(envelope.marker.clone())
-        .collect::<Vec<_>>()
-        .into_iter()
 }
 
 fn role(name: &str) -> Result<Role, Fault> {

@@ -84,6 +84,19 @@ fn agents_that_only_append_are_left_alone() {
 }
 
 #[test]
+fn codex_only_appends_and_is_left_alone() {
+    let outcomes = agent("codex", "openai_responses");
+    assert_eq!(outcomes.len(), 8);
+    assert!(
+        outcomes
+            .iter()
+            .all(|outcome| outcome.nodes == 0 && outcome.same && outcome.sent_kept == 1.0)
+    );
+    assert_eq!(numbered(&outcomes), [1; 8]);
+    assert!(outcomes[1..].iter().all(|outcome| outcome.sent == "extend/none"));
+}
+
+#[test]
 fn agents_that_rewrite_their_history_are_reported_and_left_alone() {
     for (name, kept) in [
         ("aider", &[1.0, 0.60, 0.48, 0.57, 0.72, 0.73][..]),

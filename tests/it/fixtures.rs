@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::Answer;
 
@@ -43,10 +43,6 @@ pub fn compact(text: &str) -> Bytes {
 /// What the upstream must have answered to `body`: the assistant's message that a later request of the same
 /// conversation carries behind the last message of this one.
 pub fn answer(body: &Bytes, later: &[Bytes]) -> Answer {
-    let messages = |body: &Bytes| -> Vec<Value> {
-        let value: Value = serde_json::from_slice(body).unwrap();
-        value["messages"].as_array().unwrap().clone()
-    };
     let own: Vec<Value> = messages(body)
         .into_iter()
         .filter(|message| message["role"] != "system")
@@ -79,6 +75,43 @@ pub fn answer(body: &Bytes, later: &[Bytes]) -> Answer {
         }
     }
     none
+}
+
+/// The messages of a body, whatever its format calls them.
+fn messages(body: &Bytes) -> Vec<Value> {
+    let value: Value = serde_json::from_slice(body).unwrap();
+    match &value["input"] {
+        Value::Array(items) => turns(items),
+        _ => value["messages"].as_array().unwrap().clone(),
+    }
+}
+
+/// Input items as messages: what the model said in one go is one.
+fn turns(items: &[Value]) -> Vec<Value> {
+    let mut messages: Vec<Value> = Vec::new();
+    for item in items {
+        let kind = item["type"].as_str().unwrap_or("message");
+        let role = match kind {
+            "message" => item["role"].as_str().unwrap().replace("developer", "system"),
+            kind if kind.ends_with("_output") => "tool".to_owned(),
+            _ => "assistant".to_owned(),
+        };
+        let text = |block: &Value| json!({"type": "text", "text": block["text"]});
+        let mut content: Vec<Value> = match kind {
+            "message" => item["content"].as_array().unwrap().iter().map(text).collect(),
+            "function_call" | "custom_tool_call" => vec![json!({"id": item["call_id"]})],
+            kind if kind.ends_with("_output") => vec![item.clone()],
+            _ => Vec::new(),
+        };
+        match messages
+            .last_mut()
+            .filter(|last| role == "assistant" && last["role"] == role.as_str())
+        {
+            Some(last) => last["content"].as_array_mut().unwrap().append(&mut content),
+            None => messages.push(json!({"role": role, "content": content})),
+        }
+    }
+    messages
 }
 
 fn said_same(a: &Value, b: &Value) -> bool {

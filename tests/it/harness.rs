@@ -7,9 +7,10 @@ use bytes::Bytes;
 use inkfast::ledger::{Book, Db, MemoryLedger, Outcome as Ended};
 use inkfast::prefix::guard::{self, Departure};
 use inkfast::prefix::item::{AnswerMark, Hints};
+use inkfast::prefix::keys::{response_id, response_key};
 use inkfast::prefix::past::{Past, Sent, Seq};
 use inkfast::prefix::policy::{Mode, Mutant, TextMode};
-use inkfast::prefix::{Keys, Plan, Request, Scope, apply, decide, keys, record};
+use inkfast::prefix::{Keys, Plan, Request, Scope, apply, decide, held, keys, record};
 use inkfast::route::{Choice, Destination, Table};
 use inkfast::wire::body::Context;
 use inkfast::wire::format::Format;
@@ -115,7 +116,9 @@ impl Core {
         };
         let request = parse(self.format, body, &context, None)?;
         let keys = keys(&request, self.scope);
-        let past = self.past(&keys);
+        let mut past = self.past(&keys);
+        held::unfold(&request, &mut past);
+        let (request, keys) = held::behind(&request, &keys, self.scope, &past).unwrap_or((request, keys));
         let plan = decide(&request, keys.request, &past, &route.policy, self.now_ms);
         let lowered = self
             .format
@@ -171,6 +174,15 @@ impl Core {
             _ => Ended::Failed,
         };
         self.settle(seq, ended, answer);
+    }
+
+    /// The id of the response to a request that left.
+    pub fn respond(&mut self, seq: Seq, id: &str) {
+        let key = response_key(self.scope, response_id(id));
+        match &mut self.store {
+            Store::Memory(book) => book.respond(seq, key).unwrap(),
+            Store::File(book, _) => book.respond(seq, key).unwrap(),
+        }
     }
 
     /// The same core over a copy of its ledger; none where that is a file.

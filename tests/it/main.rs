@@ -33,6 +33,7 @@ mod prompt;
 mod proxy;
 mod regression;
 mod replay;
+mod responses;
 mod rewrite;
 mod sequences;
 mod service;

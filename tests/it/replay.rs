@@ -1,6 +1,8 @@
 //! Replays recorded requests through the built binary, against the simulated provider with scripted answers, and
 //! reads what Inkfast says of each from its log lines.
 
+mod stand_in;
+
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -10,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::binary::{Inkfast, post};
 use crate::harness;
+use stand_in::StandIn;
 
 /// One request to replay.
 pub struct Replayed {
@@ -37,17 +40,14 @@ pub struct Outcome {
 pub fn route(format: &str) -> (&'static str, &'static str) {
     match format {
         "anthropic_messages" => ("anthropic", "/v1/messages"),
+        "openai_responses" => ("openai", "/v1/responses"),
         _ => ("openai", "/v1/chat/completions"),
     }
 }
 
 /// Replays `requests` through one process whose `upstream` acts as `host`.
 pub fn replay(upstream: &str, host: &str, requests: &[Replayed]) -> Vec<Outcome> {
-    let provider = Provider::start(Config {
-        validate: false,
-        ..Config::default()
-    })
-    .unwrap();
+    let provider = Upstream::for_path(&requests[0].path);
     let folder = tempfile::tempdir().unwrap();
     let config = format!(
         "state = \"memory:\"\n[upstreams.{upstream}]\nurl = \"{}\"\nacts_as = \"{host}\"\n",
@@ -55,7 +55,7 @@ pub fn replay(upstream: &str, host: &str, requests: &[Replayed]) -> Vec<Outcome>
     );
     let inkfast = Inkfast::serve(folder.path(), &config);
     for (count, request) in (1..).zip(requests) {
-        provider.push(scripted(&request.answer));
+        provider.push(&request.answer);
         let headers: Vec<_> = request
             .headers
             .iter()
@@ -75,8 +75,50 @@ pub fn replay(upstream: &str, host: &str, requests: &[Replayed]) -> Vec<Outcome>
         .iter()
         .zip(&bodies)
         .zip(requests)
-        .map(|((line, sent), request)| outcome(line, sent.body == request.body))
+        .map(|((line, sent), request)| outcome(line, *sent == request.body))
         .collect()
+}
+
+/// What stands where the provider would.
+enum Upstream {
+    /// For the formats that it speaks.
+    Simulated(Provider),
+    /// For the others.
+    StandIn(StandIn),
+}
+
+impl Upstream {
+    fn for_path(path: &str) -> Self {
+        if !(path.ends_with("/messages") || path.ends_with("/completions")) {
+            return Self::StandIn(StandIn::start());
+        }
+        let config = Config {
+            validate: false,
+            ..Config::default()
+        };
+        Self::Simulated(Provider::start(config).unwrap())
+    }
+
+    fn url(&self) -> String {
+        match self {
+            Self::Simulated(provider) => provider.url(),
+            Self::StandIn(stand_in) => stand_in.url(),
+        }
+    }
+
+    fn push(&self, answer: &harness::Answer) {
+        match self {
+            Self::Simulated(provider) => provider.push(scripted(answer)),
+            Self::StandIn(stand_in) => stand_in.push(answer),
+        }
+    }
+
+    fn recorded(&self) -> Vec<Bytes> {
+        match self {
+            Self::Simulated(provider) => provider.recorded().into_iter().map(|one| one.body).collect(),
+            Self::StandIn(stand_in) => stand_in.recorded(),
+        }
+    }
 }
 
 /// Of the headers of a capture, those that say who the client is.

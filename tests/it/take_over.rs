@@ -37,7 +37,7 @@ pub fn same(format: Format, before: &Bytes, now: &Bytes) {
     }
 }
 
-/// Every body of every agent, in both formats, after each of the bodies around it.
+/// Every body of every agent after each of the bodies around it.
 #[test]
 fn captures_read_the_same_after_any_other() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/captures");
@@ -63,6 +63,9 @@ fn bodies(folder: &Path) -> Vec<(Format, Bytes)> {
         .filter_map(|file| {
             let body = Bytes::from(std::fs::read(file).unwrap());
             let value: Value = serde_json::from_slice(&body).unwrap();
+            if value.get("input").is_some() {
+                return Some((Format::OpenaiResponses, body));
+            }
             value.get("messages")?;
             let anthropic = value.get("max_tokens").is_some() && value.get("system").is_some();
             let format = if anthropic {

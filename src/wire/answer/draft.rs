@@ -43,6 +43,11 @@ impl Draft {
         }
     }
 
+    /// Nothing was said yet.
+    pub(in crate::wire) fn is_silent(&self) -> bool {
+        self.text.is_empty() && self.calls.is_empty()
+    }
+
     /// The provider said that the answer is complete.
     pub(in crate::wire) fn end(&mut self) {
         self.ended = true;

@@ -6,13 +6,19 @@ use bytes::Bytes;
 
 use crate::prefix::edit::Edit;
 use crate::prefix::item::{FrozenBlock, FrozenHead, HeadForm, Member, Request};
+use crate::wire::Shapes;
 
 /// Puts `frozen` in the place of the head of `request`; nothing where the bytes are the same already. What stands in a
 /// member of its own and what opens the history are restored each by itself.
-pub fn restore(request: &Request, frozen: &FrozenHead, edits: &mut Vec<Edit>) {
+pub fn restore(request: &Request, frozen: &FrozenHead, shapes: &Shapes, edits: &mut Vec<Edit>) {
     let own_members = request.head.blocks.len() - request.head.messages();
     let (messages, members): (Vec<_>, Vec<_>) = frozen.blocks.iter().partition(|block| block.is_message());
-    let part = |own: Range<usize>, frozen| Part { request, own, frozen };
+    let part = |own: Range<usize>, frozen| Part {
+        request,
+        shapes,
+        own,
+        frozen,
+    };
     let members = part(0..own_members, members);
     if let Some(name) = request.names.head
         && members.differs()
@@ -23,7 +29,8 @@ pub fn restore(request: &Request, frozen: &FrozenHead, edits: &mut Vec<Edit>) {
         });
     }
     let messages = part(own_members..request.head.blocks.len(), messages);
-    if messages.differs() {
+    // Leading messages that the provider holds are not in the body.
+    if request.held == 0 && messages.differs() {
         edits.extend(messages.in_messages());
     }
 }
@@ -31,6 +38,7 @@ pub fn restore(request: &Request, frozen: &FrozenHead, edits: &mut Vec<Edit>) {
 /// One part of the head: the client's own blocks, and the frozen ones that go out for them.
 struct Part<'a> {
     request: &'a Request,
+    shapes: &'a Shapes,
     own: Range<usize>,
     frozen: Vec<&'a FrozenBlock>,
 }
@@ -121,12 +129,15 @@ impl Part<'_> {
         }
         let marked = self.frozen.iter().zip(markers);
         marked
-            .map(|(block, marker)| with_marker(block, marker.map(|range| &self.request.body[range])))
+            .map(|(block, marker)| {
+                let marker = marker.map(|range| &self.request.body[range]);
+                with_marker(block, marker, self.shapes)
+            })
             .collect()
     }
 }
 
-fn with_marker(block: &FrozenBlock, marker: Option<&[u8]>) -> Vec<u8> {
+fn with_marker(block: &FrozenBlock, marker: Option<&[u8]>, shapes: &Shapes) -> Vec<u8> {
     let bytes = &block.bytes[..];
     let Some(marker) = marker else {
         return bytes.to_vec();
@@ -139,14 +150,8 @@ fn with_marker(block: &FrozenBlock, marker: Option<&[u8]>) -> Vec<u8> {
         return bytes.to_vec();
     };
     let (start, end) = (token.start as usize, token.end as usize);
-    let block = [
-        br#"[{"type":"text","text":"#,
-        &bytes[start..end],
-        b",",
-        marker,
-        b"}]",
-    ]
-    .concat();
+    let [open, close] = shapes.block.map(str::as_bytes);
+    let block = [b"[", open, &bytes[start..end], b",", marker, close, b"]"].concat();
     [&bytes[..start], &block, &bytes[end..]].concat()
 }
 

@@ -28,7 +28,8 @@ pub fn insert(request: &Request, nodes: &[Arc<Node>], shapes: &Shapes, edits: &m
     let mut made = Vec::new();
     let mut inside: BTreeMap<u32, Inside<'_>> = BTreeMap::new();
     let splicer = Splicer { request, shapes };
-    for node in nodes {
+    let in_body = |node: &&Arc<Node>| node.position as usize >= request.held;
+    for node in nodes.iter().filter(in_body) {
         let position = node.position as usize;
         let message = |index: usize| request.history.get(index).map(|item| item.message);
         let behind = position.checked_sub(1);

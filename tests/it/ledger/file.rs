@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use inkfast::ledger::{Db, LedgerError, Outcome};
+use inkfast::prefix::keys::{response_id, response_key};
 use rusqlite::Connection;
 
 use super::*;
@@ -57,6 +58,25 @@ fn a_version_that_is_not_known_is_refused() {
         ("version", LedgerError::Version(99))
     );
     assert!(error.to_string().contains("99"));
+}
+
+#[test]
+fn a_file_of_the_first_version_is_brought_forward() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("l.db");
+    let mut db = Db::open(&path).unwrap();
+    let seq = db.append(scope(), ask(&["u1"]).sent(None, false)).unwrap();
+    drop(db);
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch("ALTER TABLE steps DROP COLUMN response; PRAGMA user_version = 1")
+        .unwrap();
+    drop(old);
+    let mut db = Db::open(&path).unwrap();
+    let exact = db.past(scope(), &ask(&["u1"]).keys()).unwrap().exact;
+    assert_eq!(exact.map(|path| path.seq), Some(seq));
+    db.respond(seq, response_key(scope(), response_id("r"))).unwrap();
+    drop(db);
+    drop(Db::open(&path).unwrap());
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! What a look-up finds, in which order, and at what cost.
 
 use inkfast::ledger::{Db, MemoryLedger, Outcome};
+use inkfast::prefix::Keys;
+use inkfast::prefix::keys::{response_id, response_key};
 use inkfast::prefix::past::MAX_PATHS;
 
 use super::*;
@@ -19,6 +21,34 @@ fn a_conversation_is_found_by_what_it_sent() {
         (want.answer, want.at_ms) = (Some(answer_of("a1")), 3000);
         assert_eq!(**path, want);
         assert!(past(&ledger, &ask(&["v1"])).await.paths.is_empty());
+    });
+}
+
+#[test]
+fn behind_a_response_is_what_got_it_and_nothing_else() {
+    on_both(|ledger| async move {
+        let one = turn(&ledger, &ask(&["u1"]), None, "a1").await;
+        let two = turn(&ledger, &ask(&["u1", "a1", "u2"]), Some(one), "a2").await;
+        let key = |id: &str| Some(response_key(scope(), response_id(id)));
+        for ((_, seq), id) in [(one, "r1"), (two, "r2")] {
+            ledger.respond(seq, key(id).unwrap()).await.unwrap();
+        }
+        let behind = async |id: &str| {
+            let keys = Keys {
+                response: key(id),
+                ..ask(&["u1", "a1", "u2", "a2", "u3"]).keys()
+            };
+            seqs(&ledger.past(scope(), &keys).await.unwrap())
+        };
+        assert_eq!(
+            behind("r1").await,
+            [one.1],
+            "though another carries its answer on"
+        );
+        assert_eq!(behind("r2").await, [two.1]);
+        assert!(behind("r3").await.is_empty());
+        ledger.prune(u64::MAX, 0, 0).await.unwrap();
+        assert!(behind("r2").await.is_empty());
     });
 }
 

@@ -89,6 +89,7 @@ impl Ask {
         let answers = self.items.iter().rev().filter(|item| item.starts_with('a'));
         Keys {
             request: self.request(),
+            response: None,
             chains: self
                 .chains()
                 .into_iter()
