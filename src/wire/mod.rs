@@ -6,14 +6,17 @@
 
 pub mod answer;
 pub mod anthropic_messages;
+pub mod array;
 pub mod bedrock_converse;
 pub mod body;
 pub mod canonical;
 pub mod envelope;
+pub mod eventstream;
 pub mod format;
 pub mod gemini;
 pub mod head;
 pub mod lower;
+pub mod ndjson;
 pub mod ollama;
 pub mod openai_chat;
 pub mod openai_responses;

@@ -35,5 +35,6 @@ mod rewrite;
 mod sequences;
 mod service;
 mod sim;
+mod streams;
 mod support;
 mod take_over;
