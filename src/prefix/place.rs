@@ -311,7 +311,7 @@ fn is_legal(request: &Request, node: &Node) -> bool {
         return false;
     }
     let splits_pair = after.is_some_and(|item| item.mark.kind == Kind::ToolResult)
-        && before.is_some_and(|item| matches!(item.mark.kind, Kind::ToolCall | Kind::ToolResult));
+        && before.is_some_and(|item| item.mark.kind.is_call() || item.mark.kind == Kind::ToolResult);
     let is_user = |item: Option<&Item>| item.is_some_and(|item| item.mark.role == Role::User);
     let boundary = after.is_none_or(|item| item.mark.opens);
     let legal = match node.slot {

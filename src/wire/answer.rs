@@ -11,7 +11,9 @@ pub(in crate::wire) mod field;
 pub use diagnostics::{CacheMiss, Diagnostics, MissReason, Transformation};
 pub use draft::Draft;
 
-use super::{Framing, Part, format::Format, sse::SseParser, usage::Usage};
+use super::{
+    Framing, Part, array::ArrayParser, format::Format, ndjson::LineParser, sse::SseParser, usage::Usage,
+};
 
 /// The largest JSON body, and the largest event of a stream, that is read.
 pub const MAX_BODY: usize = 8 << 20;
@@ -63,6 +65,8 @@ pub struct Reader {
 #[derive(Debug)]
 enum Input {
     Events(SseParser),
+    Lines(LineParser),
+    Array(ArrayParser),
     Body(Vec<u8>),
 }
 
@@ -71,6 +75,8 @@ impl Reader {
     pub fn new(format: Format, framing: Framing) -> Self {
         let input = match framing {
             Framing::Events => Input::Events(SseParser::new(MAX_BODY)),
+            Framing::Lines => Input::Lines(LineParser::new(MAX_BODY)),
+            Framing::Array => Input::Array(ArrayParser::new(MAX_BODY)),
             Framing::Body => Input::Body(Vec::new()),
         };
         Self {
@@ -85,6 +91,8 @@ impl Reader {
         let (format, draft) = (self.format, &mut self.draft);
         match &mut self.input {
             Input::Events(parser) => parser.push(bytes, |event| on_event(format, draft, event)),
+            Input::Lines(parser) => parser.push(bytes, |line| on_value(format, draft, line)),
+            Input::Array(parser) => parser.push(bytes, |value| on_value(format, draft, value)),
             Input::Body(_) if draft.reading.truncated => {}
             Input::Body(body) if body.len() + bytes.len() > MAX_BODY => {
                 *body = Vec::new();
@@ -102,6 +110,14 @@ impl Reader {
                 parser.finish(|event| on_event(format, draft, event));
                 draft.reading.truncated |= parser.skipped() > 0;
             }
+            Input::Lines(mut parser) => {
+                parser.finish(|line| on_value(format, draft, line));
+                draft.reading.truncated |= parser.skipped() > 0;
+            }
+            Input::Array(mut parser) => {
+                parser.finish();
+                draft.reading.truncated |= parser.skipped() > 0;
+            }
             Input::Body(body) => format.wire().usage(draft, Part::Body(&body)),
         }
         self.draft.finish(format)
@@ -114,4 +130,8 @@ fn on_event(format: Format, draft: &mut Draft, event: super::sse::Event<'_>) {
         return;
     }
     format.wire().usage(draft, Part::Event(event.data));
+}
+
+fn on_value(format: Format, draft: &mut Draft, value: &[u8]) {
+    format.wire().usage(draft, Part::Event(value));
 }

@@ -297,13 +297,7 @@ fn extra(reader: &mut Reader<'_>, envelope: &Envelope) -> Vec<u8> {
     for (name, value) in &envelope.members {
         let name = &reader.src[name.clone()];
         if name != b"role" && name != b"content" {
-            out.extend_from_slice(name);
-            out.push(b':');
-            let before = out.len();
-            if canonical::write_value(reader.src, value.clone(), &mut out).is_err() {
-                out.truncate(before);
-                out.extend_from_slice(&reader.src[value.clone()]);
-            }
+            envelope::write_extra(reader.src, name, value.clone(), &mut out);
         }
     }
     out

@@ -359,7 +359,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn take_over_tools(&mut self, start: usize) -> bool {
+    /// Takes over the tools at the cursor, which stands at `start`, if the last body has the same bytes there.
+    pub fn take_over_tools(&mut self, start: usize) -> bool {
         let Some((known, array)) = self
             .known
             .and_then(|known| Some((known, known.layout.tools_array.clone()?)))

@@ -9,6 +9,7 @@ pub mod anthropic_messages;
 pub mod array;
 pub mod bedrock_converse;
 pub mod body;
+pub mod call;
 pub mod canonical;
 pub mod envelope;
 pub mod eventstream;
@@ -118,6 +119,10 @@ pub enum Framing {
     Body,
     /// Server-sent events.
     Events,
+    /// One JSON value a line.
+    Lines,
+    /// A JSON array that grows, or the one object that stands in its place.
+    Array,
 }
 
 /// What a request asks for.
