@@ -1,23 +1,33 @@
-//! An [`Answer`] as bytes: JSON or server-sent events, in each format's real shape.
+//! An [`Answer`] as bytes: JSON, or a stream in each format's own framing.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::Format;
-use super::prompt::Prompt;
+use super::dialect::Dialect;
+use super::endpoint::hosted::{Call, Face};
+use super::prompt::{Kind, Prompt};
 use super::record::Usage;
 use super::script::Answer;
+use super::thinking::signed_text;
 use super::tokens::count;
+use super::{Format, frame};
 
 mod chat;
+mod converse;
+mod dialects;
+mod gemini;
+mod invoke;
 mod messages;
+mod ollama;
 
 /// What the encoders need besides the answer.
 #[derive(Debug)]
 pub(super) struct Reply<'a> {
+    pub(super) call: &'a Call,
+    pub(super) dialect: Dialect,
     pub(super) prompt: &'a Prompt,
     pub(super) answer: &'a Answer,
-    /// Signature of the answer's thinking.
+    /// Signature of the answer's thinking, or of its first call.
     pub(super) signature: String,
     pub(super) usage: Usage,
     /// Unique in this provider.
@@ -27,26 +37,72 @@ pub(super) struct Reply<'a> {
 /// The body in pieces, one per event of a stream, and its content type.
 pub(super) fn encode(reply: &Reply) -> (Vec<Bytes>, &'static str) {
     let stream = reply.prompt.stream;
-    let pieces = match (reply.prompt.format, stream) {
+    let mut pieces = match (reply.prompt.format, stream) {
         (Format::OpenAiChat, false) => whole(&chat::whole(reply)),
         (Format::OpenAiChat, true) => chat::stream(reply),
         (Format::AnthropicMessages, false) => whole(&messages::whole(reply)),
+        (Format::AnthropicMessages, true) if reply.call.face == Face::Invoke => invoke::stream(reply),
         (Format::AnthropicMessages, true) => messages::stream(reply),
+        (Format::Gemini, false) => whole(&gemini::whole(reply)),
+        (Format::Gemini, true) => gemini::stream(reply),
+        (Format::BedrockConverse, false) => whole(&converse::whole(reply)),
+        (Format::BedrockConverse, true) => converse::stream(reply),
+        (Format::Ollama, false) => whole(&ollama::whole(reply)),
+        (Format::Ollama, true) => ollama::stream(reply),
     };
+    if let Some((kind, message)) = reply.answer.fault.as_ref().filter(|_| stream) {
+        pieces.truncate(pieces.len() / 2);
+        pieces.push(fault(reply, kind, message));
+    }
     let content_type = match stream {
-        true => "text/event-stream; charset=utf-8",
+        true => streamed_type(reply),
         false => "application/json",
     };
     (pieces, content_type)
 }
 
+fn streamed_type(reply: &Reply) -> &'static str {
+    match reply.prompt.format {
+        _ if reply.call.is_bedrock() => "application/vnd.amazon.eventstream",
+        Format::Gemini if reply.call.is_array() => "application/json; charset=UTF-8",
+        Format::Ollama => "application/x-ndjson",
+        _ => "text/event-stream; charset=utf-8",
+    }
+}
+
+/// An error in the middle of a stream.
+fn fault(reply: &Reply, kind: &str, message: &str) -> Bytes {
+    let error = json!({"error": {"type": kind, "message": message}});
+    match reply.prompt.format {
+        _ if reply.call.is_bedrock() => frame::exception(kind, &json!({"message": message})),
+        Format::AnthropicMessages => {
+            let event = json!({"type": "error", "error": error["error"]});
+            self::event(Some("error"), &event)
+        }
+        Format::Gemini => gemini::fault(reply, kind, message),
+        Format::Ollama => Bytes::from(format!("{}\n", json!({"error": message}))),
+        _ => event(None, &error),
+    }
+}
+
+/// The text that the answer's signature is made over.
+pub(super) fn signed(format: Format, answer: &Answer) -> String {
+    match (format, answer.tool_calls.first()) {
+        (Format::Gemini, Some((id, name, arguments))) => signed_text(&Kind::ToolUse {
+            id: id.clone(),
+            name: name.clone(),
+            input: arguments.to_string(),
+        }),
+        (Format::Gemini, None) => String::new(),
+        _ => answer.thinking.clone().unwrap_or_default(),
+    }
+}
+
 /// Tokens of what the assistant says.
-pub(super) fn output_tokens(format: Format, answer: &Answer) -> usize {
-    // Chat Completions answers carry no thinking.
-    let thinking = answer
-        .thinking
-        .iter()
-        .filter(|_| format == Format::AnthropicMessages);
+pub(super) fn output_tokens(format: Format, dialect: Dialect, answer: &Answer) -> usize {
+    // OpenAI's own Chat Completions answers carry no thinking.
+    let shown = format != Format::OpenAiChat || dialect.manners().reasoning.is_some();
+    let thinking = answer.thinking.iter().filter(|_| shown);
     let texts = answer.text.iter().chain(thinking);
     let calls = answer
         .tool_calls
@@ -78,7 +134,11 @@ fn event(name: Option<&str>, data: &Value) -> Bytes {
     Bytes::from(format!("{line}data: {data}\n\n"))
 }
 
-/// `count_tokens`.
-pub(super) fn token_count(tokens: usize) -> Value {
-    json!({"input_tokens": tokens})
+/// What the endpoints that only count answer.
+pub(super) fn token_count(call: &Call, tokens: usize) -> Value {
+    match call.format {
+        Format::Gemini => json!({"totalTokens": tokens}),
+        Format::BedrockConverse => json!({"inputTokens": tokens}),
+        _ => json!({"input_tokens": tokens}),
+    }
 }

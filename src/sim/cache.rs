@@ -1,20 +1,20 @@
 //! The prefix cache: what a request reads, and what it writes once its answer begins.
 //!
-//! Entries are digests of token prefixes within a scope (format, API key, model, and OpenAI's routing key). The three
+//! Entries are digests of token prefixes within a scope (format, API key, model, and OpenAI's routing key). The
 //! cache rules differ only in which positions are looked at and which are written:
 //!
 //! - Anthropic: looks at each marker and up to 19 positions before it; writes at markers, with their lifetime;
-//! - OpenAI before GPT-5.6: looks at and writes every 128 tokens from the minimum on;
+//! - OpenAI before GPT-5.6 and all that caches by itself: looks at and writes every so many tokens from the minimum on;
 //! - GPT-5.6 and later: looks at the ends of eligible messages and marked parts; writes at the last eligible one and at
 //!   marked ones.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::Format;
+use super::Config;
 use super::prompt::Prompt;
 use super::render::{End, Rendered};
-use super::rules;
+use super::rules::{self, Places};
 use super::tokens::chain;
 
 /// Entries of all scopes.
@@ -57,19 +57,20 @@ struct Plan {
 }
 
 impl Cache {
-    /// Looks a prompt up and refreshes the entry that it reads; marked ones follow with the commit. `minimum` overrides the model's own.
+    /// Looks a prompt up and refreshes the entry that it reads; marked ones follow with the commit.
     pub(super) fn look_up(
         &mut self,
         scope: u64,
         prompt: &Prompt,
         rendered: &Rendered,
-        minimum: Option<usize>,
-        now: Duration,
+        config: &Config,
     ) -> Lookup {
-        let plan = plan(prompt, rendered, minimum);
+        let now = config.clock.now();
+        let plan = plan(prompt, rendered, config);
         let read = plan.looks.iter().rev().find(|p| self.is_live(scope, p, now));
         let read = read.copied();
-        let reached = read.map_or(0, |p| p.tokens);
+        // Content that the client holds is read whatever else is.
+        let reached = read.map_or(0, |p| p.tokens).max(prompt.cache.held);
         if let Some(place) = &read {
             self.refresh(scope, place, now);
         }
@@ -124,18 +125,14 @@ impl Entry {
     }
 }
 
-fn plan(prompt: &Prompt, rendered: &Rendered, minimum: Option<usize>) -> Plan {
-    let gpt = rules::gpt(&prompt.model);
-    let anthropic = prompt.format == Format::AnthropicMessages;
-    let minimum = minimum.unwrap_or(match anthropic {
-        true => rules::claude(&prompt.model).minimum,
-        false => gpt.minimum,
-    });
-    let ttl = prompt.cache.ttl.unwrap_or(gpt.ttl);
-    let mut plan = match (anthropic, gpt.exact) {
-        (true, _) => at_markers(prompt, &rendered.ends),
-        (false, true) => at_message_ends(prompt, &rendered.ends, ttl),
-        (false, false) => at_steps(&rendered.tokens, ttl),
+fn plan(prompt: &Prompt, rendered: &Rendered, config: &Config) -> Plan {
+    let habit = rules::habit(prompt.format, &prompt.model, config.dialect);
+    let minimum = config.minimum.unwrap_or(habit.minimum);
+    let ttl = prompt.cache.ttl.unwrap_or(habit.ttl);
+    let mut plan = match habit.places {
+        Places::Markers => at_markers(prompt, &rendered.ends),
+        Places::Ends => at_message_ends(prompt, &rendered.ends, ttl),
+        Places::Steps(step) => at_steps(&rendered.tokens, step, ttl),
     };
     plan.looks.retain(|p| p.tokens >= minimum);
     plan.writes.retain(|p| p.tokens >= minimum);
@@ -172,12 +169,12 @@ fn marked(prompt: &Prompt, ends: &[End]) -> Vec<(usize, Duration)> {
     marked
 }
 
-fn at_steps(tokens: &[u32], ttl: Duration) -> Plan {
+fn at_steps(tokens: &[u32], step: usize, ttl: Duration) -> Plan {
     let mut digest = 0;
     let mut places = Vec::new();
     for (i, token) in tokens.iter().enumerate() {
         digest = chain(digest, *token);
-        if (i + 1) % rules::STEP == 0 {
+        if (i + 1) % step == 0 {
             let tokens = i + 1;
             places.push(Place { tokens, digest, ttl });
         }

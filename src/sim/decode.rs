@@ -1,20 +1,28 @@
-//! Bytes of a request to a [`Prompt`]: what both formats share. The formats are in `chat` and `messages`.
+//! Bytes of a request to a [`Prompt`]: what the formats share. Each format has a file.
 
 use std::time::Duration;
 
+use super::endpoint::hosted::Call;
 use super::json::Json;
 use super::prompt::{Block, Kind, Prompt, Role};
 use super::refusal::Refusal;
 use super::{Format, rules};
 
 mod chat;
+mod converse;
+mod gemini;
 mod messages;
+mod ollama;
 
-pub(super) fn decode(format: Format, body: &[u8]) -> Result<Prompt, Refusal> {
-    let json = Json::parse(body).map_err(|e| not_json(format, &e))?;
+pub(super) fn decode(call: &Call, body: &[u8]) -> Result<Prompt, Refusal> {
+    let json = Json::parse(body).map_err(|e| not_json(call.format, &e))?;
+    let (format, json) = call.complete(json)?;
     match format {
         Format::OpenAiChat => chat::decode(&json),
         Format::AnthropicMessages => messages::decode(&json),
+        Format::Gemini => Ok(gemini::decode(&json)),
+        Format::BedrockConverse => converse::decode(&json),
+        Format::Ollama => ollama::decode(&json),
     }
 }
 
@@ -26,6 +34,8 @@ fn not_json(format: Format, error: &serde_json::Error) -> Refusal {
         Format::AnthropicMessages => {
             format!("The request body is not valid JSON: {error}")
         }
+        Format::Gemini => format!("Invalid JSON payload received. {error}"),
+        Format::BedrockConverse | Format::Ollama => error.to_string(),
     })
 }
 
@@ -86,6 +96,7 @@ fn plain(path: String, kind: Kind) -> Block {
         kind,
         marker: None,
         inner_markers: 0,
+        signature: None,
     }
 }
 

@@ -1,12 +1,30 @@
 //! What a request asks for, by method and path, and whose it is.
 
+use serde_json::Value;
+
 use super::Format;
 use super::exchange::Incoming;
 use super::refusal::Refusal;
+use super::signing;
+
+pub(super) mod hosted;
+
+use hosted::Call;
 
 /// The endpoint of a request.
 pub(super) enum Endpoint {
-    Chat { format: Format, count_only: bool },
+    Chat {
+        format: Format,
+        count_only: bool,
+    },
+    /// A format whose path says more.
+    Hosted(Call),
+    /// Gemini's explicit caches; `parent` on Vertex is the collection's whole name.
+    CachedContents {
+        parent: Option<String>,
+    },
+    /// An answer that no request changes.
+    About(Value),
     Models,
 }
 
@@ -14,10 +32,13 @@ impl Endpoint {
     /// # Errors
     ///
     /// 404 for any other path.
-    pub(super) fn of(incoming: &Incoming) -> Result<Self, Refusal> {
-        let path = path(incoming);
+    pub(super) fn at(method: &str, target: &str) -> Result<Self, Refusal> {
+        if let Some(hosted) = hosted::find(method, target) {
+            return Ok(hosted);
+        }
+        let path = path(target);
         let chat = |format, count_only| Ok(Self::Chat { format, count_only });
-        match incoming.method.as_str() {
+        match method {
             "POST" if path.ends_with("/chat/completions") => chat(Format::OpenAiChat, false),
             "POST" if path.ends_with("/messages/count_tokens") => chat(Format::AnthropicMessages, true),
             "POST" if path.ends_with("/messages") => chat(Format::AnthropicMessages, false),
@@ -28,14 +49,28 @@ impl Endpoint {
             }
         }
     }
+
+    /// What is asked of a model; none where nothing is.
+    pub(super) fn call(self) -> Option<Call> {
+        match self {
+            Self::Chat { format, count_only } => Some(Call::plain(format, count_only)),
+            Self::Hosted(call) => Some(call),
+            _ => None,
+        }
+    }
 }
 
 /// The format that an error is written in.
 pub(super) fn format_of(incoming: &Incoming) -> Format {
+    match hosted::find(&incoming.method, &incoming.target) {
+        Some(Endpoint::Hosted(call)) => return call.error_format(),
+        Some(Endpoint::CachedContents { .. }) => return Format::Gemini,
+        _ => {}
+    }
     let is_anthropic = |(name, _): &(String, String)| {
         name.eq_ignore_ascii_case("anthropic-version") || name.eq_ignore_ascii_case("x-api-key")
     };
-    match path(incoming).contains("/messages") || incoming.headers.iter().any(is_anthropic) {
+    match path(&incoming.target).contains("/messages") || incoming.headers.iter().any(is_anthropic) {
         true => Format::AnthropicMessages,
         false => Format::OpenAiChat,
     }
@@ -43,8 +78,19 @@ pub(super) fn format_of(incoming: &Incoming) -> Format {
 
 /// The key that isolates caches: a workspace's.
 pub(super) fn api_key(incoming: &Incoming) -> &str {
-    let key = header(incoming, "x-api-key").or_else(|| header(incoming, "authorization"));
-    key.unwrap_or_default()
+    let key = header(incoming, "x-api-key")
+        .or_else(|| header(incoming, "x-goog-api-key"))
+        .or_else(|| header(incoming, "authorization"))
+        .or_else(|| query_key(&incoming.target))
+        .unwrap_or_default();
+    // A signature is another one for each request.
+    signing::access_key(key).unwrap_or(key)
+}
+
+/// Gemini's `?key=`.
+fn query_key(target: &str) -> Option<&str> {
+    let (_, query) = target.split_once('?')?;
+    query.split('&').find_map(|pair| pair.strip_prefix("key="))
 }
 
 fn header<'a>(incoming: &'a Incoming, name: &str) -> Option<&'a str> {
@@ -53,7 +99,6 @@ fn header<'a>(incoming: &'a Incoming, name: &str) -> Option<&'a str> {
     found.map(|(_, value)| value.as_str())
 }
 
-fn path(incoming: &Incoming) -> &str {
-    let end = incoming.target.find('?');
-    &incoming.target[..end.unwrap_or(incoming.target.len())]
+fn path(target: &str) -> &str {
+    target.split_once('?').map_or(target, |(path, _)| path)
 }

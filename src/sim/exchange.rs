@@ -8,15 +8,20 @@ use bytes::Bytes;
 use super::answer::{self, Reply};
 use super::cache::{Cache, Lookup};
 use super::decode::decode;
+use super::endpoint::hosted::Call;
 use super::endpoint::{Endpoint, api_key, format_of};
+use super::held::{Creation, Held};
 use super::history::History;
+use super::json::Json;
 use super::prompt::{Operator, Prompt};
 use super::record::{Delivery, Reach, Recorded, Usage};
 use super::refusal::Refusal;
 use super::render::{Rendered, render};
+use super::rules::Places;
 use super::script::{Answer, default_answer};
+use super::server::Shared;
 use super::tokens::{chain, text_digest};
-use super::{Config, Format, rules, thinking, validate};
+use super::{Config, Format, rules, signing, thinking, validate};
 
 /// Everything that changes while the provider runs.
 #[derive(Debug, Default)]
@@ -26,6 +31,7 @@ pub(super) struct State {
     pub(super) arrivals: u64,
     cache: Cache,
     history: History,
+    held: Held,
 }
 
 /// A request as it came off the wire.
@@ -96,54 +102,106 @@ impl State {
         config: &Config,
         outcome: &mut Outcome,
     ) -> Result<Outgoing, Refusal> {
-        let endpoint = Endpoint::of(incoming)?;
-        let Endpoint::Chat { format, count_only } = endpoint else {
-            return Ok(json_answer(&models()));
+        let call = match Endpoint::at(&incoming.method, &incoming.target)? {
+            Endpoint::About(what) => return Ok(json_answer(&what)),
+            Endpoint::CachedContents { parent } => return self.hold(incoming, parent.as_deref(), config),
+            endpoint => match endpoint.call() {
+                Some(call) => call,
+                None => return Ok(json_answer(&models())),
+            },
         };
-        let body = incoming.plain.as_deref();
-        let body = body.ok_or_else(|| Refusal::new("The request body could not be decompressed"))?;
-        let prompt = accept(format, body, config)?;
+        if let Some(key) = config.aws.as_ref().filter(|_| call.is_bedrock()) {
+            signing::check(incoming, key)?;
+        }
+        let prompt = accept(
+            &call,
+            plain(incoming)?,
+            &self.held,
+            Some(api_key(incoming)),
+            config,
+        )?;
         let rendered = check(&prompt, config)?;
         outcome.operator = Some(prompt.operator());
-        if count_only {
-            return Ok(json_answer(&answer::token_count(rendered.tokens.len())));
+        if call.count_only {
+            return Ok(json_answer(&answer::token_count(&call, rendered.tokens.len())));
         }
         // Only now: a refused request must not use up an answer.
         let scripted = self.script.pop_front();
         let answer = scripted.unwrap_or_else(|| default_answer(&prompt, &rendered, config.seed));
         if answer.status() >= 400 {
-            return Ok(scripted_error(answer, format));
+            return Ok(scripted_error(answer, call.error_format()));
         }
         // An error above neither reads nor writes; from here on the prompt counts as processed.
         let scope = Scope::of(&prompt, api_key(incoming));
         outcome.reach = self
             .history
             .reach(incoming.number, scope.everywhere, &rendered.tokens);
-        let now = config.clock.now();
-        let lookup = self
-            .cache
-            .look_up(scope.here, &prompt, &rendered, config.minimum, now);
-        let usage = usage(&prompt, &rendered, &lookup, &answer);
+        let lookup = self.cache.look_up(scope.here, &prompt, &rendered, config);
+        let usage = usage(&prompt, &rendered, &lookup, &answer, config);
         outcome.usage = answer.body.is_none().then_some(usage);
-        Ok(encoded(
-            incoming.number,
-            &prompt,
-            &rendered,
-            answer,
+        let reply = Reply {
+            call: &call,
+            prompt: &prompt,
+            signature: thinking::sign(&rendered, &answer::signed(prompt.format, &answer), config.seed),
+            answer: &answer,
+            dialect: config.dialect,
             usage,
+            number: incoming.number,
+        };
+        let (pieces, content_type) = answer::encode(&reply);
+        Ok(Outgoing {
+            status: answer.status(),
+            content_type,
+            pieces: answer.body.clone().map_or(pieces, |body| vec![body]),
+            manner: answer,
             lookup,
-            config.seed,
-        ))
+        })
+    }
+
+    /// Creates an explicit cache of Gemini's.
+    fn hold(
+        &mut self,
+        incoming: &Incoming,
+        parent: Option<&str>,
+        config: &Config,
+    ) -> Result<Outgoing, Refusal> {
+        let call = Call::plain(Format::Gemini, false);
+        let body = plain(incoming)?;
+        let prompt = decode(&call, body)?;
+        let creation = Creation {
+            parent,
+            key: api_key(incoming),
+            body: &Json::parse(body).map_err(|e| Refusal::new(e.to_string()))?,
+            tokens: render(&prompt, config.seed).tokens.len(),
+            minimum: config.minimum.unwrap_or(rules::gemini(&prompt.model).minimum),
+            prompt,
+        };
+        let created = self.held.create(creation, config.clock.now())?;
+        Ok(json_answer(&created))
     }
 }
 
-/// The operator's text of a body as the model of this provider would see it; none if the body is refused.
-pub(super) fn effective(format: Format, body: &[u8], config: &Config) -> Option<Operator> {
-    Some(accept(format, body, config).ok()?.operator())
+fn plain(incoming: &Incoming) -> Result<&[u8], Refusal> {
+    let body = incoming.plain.as_deref();
+    body.ok_or_else(|| Refusal::new("The request body could not be decompressed"))
 }
 
-fn accept(format: Format, body: &[u8], config: &Config) -> Result<Prompt, Refusal> {
-    let mut prompt = decode(format, body)?;
+/// The operator's text of a body as the model of this provider would see it; none if the body is refused.
+pub(super) fn effective(call: &Call, body: &[u8], shared: &Shared) -> Option<Operator> {
+    let state = shared.state();
+    let prompt = accept(call, body, &state.held, None, &shared.config).ok()?;
+    Some(prompt.operator())
+}
+
+fn accept(
+    call: &Call,
+    body: &[u8],
+    held: &Held,
+    key: Option<&str>,
+    config: &Config,
+) -> Result<Prompt, Refusal> {
+    let mut prompt = decode(call, body)?;
+    held.lead(&mut prompt, key, config.clock.now())?;
     if config.validate {
         validate::validate(&prompt)?;
         validate::template(&prompt, config.later_system)?;
@@ -158,14 +216,15 @@ fn accept(format: Format, body: &[u8], config: &Config) -> Result<Prompt, Refusa
 /// Renders, and checks that the thinking that came along still belongs here.
 fn check(prompt: &Prompt, config: &Config) -> Result<Rendered, Refusal> {
     let rendered = render(prompt, config.seed);
-    if config.validate && prompt.format == Format::AnthropicMessages {
-        let binds = rules::claude(&prompt.model).binds_thinking;
-        thinking::check(
-            &rendered.sites,
-            config.seed,
-            binds,
-            config.accept_foreign_thinking,
-        )?;
+    if config.validate {
+        let binds = prompt.format.is_anthropics() && rules::claude(&prompt.model).binds_thinking;
+        let foreign = config.accept_foreign_thinking;
+        thinking::check(&rendered.sites, config.seed, binds, foreign).map_err(|refusal| {
+            match prompt.format {
+                Format::Gemini => Refusal::new("Thought signature is not valid."),
+                _ => refusal,
+            }
+        })?;
     }
     Ok(rendered)
 }
@@ -183,6 +242,9 @@ impl Scope {
         let format = match prompt.format {
             Format::OpenAiChat => 1,
             Format::AnthropicMessages => 2,
+            Format::Gemini => 3,
+            Format::BedrockConverse => 4,
+            Format::Ollama => 5,
         };
         let with = |digest, part: &str| chain(text_digest(digest, part), 0);
         let everywhere = with(with(format, key), &prompt.model);
@@ -194,41 +256,16 @@ impl Scope {
     }
 }
 
-fn usage(prompt: &Prompt, rendered: &Rendered, lookup: &Lookup, answer: &Answer) -> Usage {
-    // Before GPT-5.6 OpenAI bills and reports no writes.
-    let silent = prompt.format == Format::OpenAiChat && !rules::gpt(&prompt.model).exact;
+fn usage(prompt: &Prompt, rendered: &Rendered, lookup: &Lookup, answer: &Answer, config: &Config) -> Usage {
+    // What is cached without being asked is neither billed nor reported as written, before GPT-5.6.
+    let habit = rules::habit(prompt.format, &prompt.model, config.dialect);
+    let silent = matches!(habit.places, Places::Steps(_));
     Usage {
         total: rendered.tokens.len(),
         cached: lookup.read,
         written: if silent { 0 } else { lookup.written },
         written_1h: if silent { 0 } else { lookup.written_1h },
-        output: answer::output_tokens(prompt.format, answer),
-    }
-}
-
-fn encoded(
-    number: u64,
-    prompt: &Prompt,
-    rendered: &Rendered,
-    answer: Answer,
-    usage: Usage,
-    lookup: Lookup,
-    seed: u64,
-) -> Outgoing {
-    let thinking = answer.thinking.as_deref().unwrap_or_default();
-    let (pieces, content_type) = answer::encode(&Reply {
-        prompt,
-        answer: &answer,
-        signature: thinking::sign(rendered, thinking, seed),
-        usage,
-        number,
-    });
-    Outgoing {
-        status: answer.status(),
-        content_type,
-        pieces: answer.body.clone().map_or(pieces, |body| vec![body]),
-        manner: answer,
-        lookup,
+        output: answer::output_tokens(prompt.format, config.dialect, answer),
     }
 }
 
@@ -236,13 +273,20 @@ fn scripted_error(answer: Answer, format: Format) -> Outgoing {
     let message = answer.text.clone().unwrap_or_else(|| "scripted".to_owned());
     let mut outgoing = refused(&Refusal::new(message).with_status(answer.status()), format);
     outgoing.pieces = answer.body.clone().map_or(outgoing.pieces, |body| vec![body]);
-    outgoing.manner = answer;
+    let mut headers = std::mem::replace(&mut outgoing.manner, answer).headers;
+    // The script's own come last and win.
+    headers.append(&mut outgoing.manner.headers);
+    outgoing.manner.headers = headers;
     outgoing
 }
 
 fn refused(refusal: &Refusal, format: Format) -> Outgoing {
     Outgoing {
         status: refusal.status,
+        manner: Answer {
+            headers: refusal.headers(format),
+            ..Answer::default()
+        },
         ..json_answer(&refusal.body(format))
     }
 }

@@ -44,6 +44,14 @@ impl Json {
         self.get(key) == Some(&Self::Bool(true))
     }
 
+    /// Gives a key this value, whatever it had.
+    pub(super) fn set(&mut self, key: &str, value: Json) {
+        if let Self::Map(fields) = self {
+            fields.retain(|(k, _)| k != key);
+            fields.push((key.to_owned(), value));
+        }
+    }
+
     pub(super) fn as_str(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),

@@ -1,5 +1,6 @@
-//! A simulated provider on a loopback socket: OpenAI Chat Completions and Anthropic Messages with their documented cache
-//! rules, placement rules and bound thinking.
+//! A simulated provider on a loopback socket: OpenAI Chat Completions and the hosts that speak it, Anthropic Messages (also
+//! as Bedrock and Vertex serve it), Gemini, Bedrock Converse and Ollama, with their documented cache rules, placement rules
+//! and bound thinking.
 //!
 //! It shares no code with the rest of the crate, has its own decoding and its own table of models, so that it cannot repeat
 //! a mistake of the proxy's. `inkfast demo` and the tests use it; it is not a model and not a benchmark. A request goes
@@ -17,8 +18,11 @@ mod cache;
 mod clock;
 mod decode;
 mod delivery;
+mod dialect;
 mod endpoint;
 mod exchange;
+mod frame;
+mod held;
 mod history;
 mod json;
 mod prompt;
@@ -28,17 +32,22 @@ mod render;
 mod rules;
 mod script;
 mod server;
+mod signing;
 mod tap;
 mod thinking;
 mod tokens;
 mod validate;
 
 pub use clock::Clock;
+pub use dialect::Dialect;
 pub use prompt::Operator;
 pub use record::{Delivery, Reach, Recorded, Usage};
 pub use script::Answer;
+pub use signing::AwsKey;
 pub use tokens::{count, text_of_tokens};
 
+use endpoint::Endpoint;
+use endpoint::hosted::Call;
 use server::{Server, Shared};
 
 /// The API shape of a request.
@@ -48,6 +57,19 @@ pub enum Format {
     OpenAiChat,
     /// `POST .../messages`
     AnthropicMessages,
+    /// `POST .../models/{model}:generateContent`, `:streamGenerateContent`
+    Gemini,
+    /// `POST /model/{id}/converse`, `/converse-stream`
+    BedrockConverse,
+    /// `POST /api/chat`, `/api/generate`
+    Ollama,
+}
+
+impl Format {
+    /// Rendered, checked and cached by Anthropic's rules.
+    fn is_anthropics(self) -> bool {
+        matches!(self, Self::AnthropicMessages | Self::BedrockConverse)
+    }
 }
 
 /// What the prompt renderer does with a system or developer message that is not in front.
@@ -81,6 +103,11 @@ pub struct Config {
     pub minimum: Option<usize>,
     /// Later system messages.
     pub later_system: LaterSystem,
+    /// Whose Chat Completions these are.
+    pub dialect: Dialect,
+    /// The key that requests on Bedrock's paths must be signed with, unless they bring a bearer key; without one every
+    /// request is taken.
+    pub aws: Option<AwsKey>,
     /// Leave out Anthropic's attribution block in the head (`x-anthropic-billing-header: ...`), as api.anthropic.com does.
     pub strip_attribution: bool,
     /// Refuse what the real API refuses.
@@ -97,6 +124,8 @@ impl Default for Config {
             clock: Clock::real(),
             minimum: None,
             later_system: LaterSystem::InPlace,
+            dialect: Dialect::OpenAi,
+            aws: None,
             strip_attribution: false,
             validate: true,
             accept_foreign_thinking: true,
@@ -146,7 +175,13 @@ impl Provider {
 
     /// The operator's text that this provider's model would see in a body; none if the body is refused.
     pub fn effective_prompt(&self, format: Format, body: &[u8]) -> Option<Operator> {
-        exchange::effective(format, body, &self.shared.config)
+        exchange::effective(&Call::plain(format, false), body, &self.shared)
+    }
+
+    /// The same for a body that was posted to this path and query: some formats say there which model is asked.
+    pub fn effective_prompt_at(&self, target: &str, body: &[u8]) -> Option<Operator> {
+        let call = Endpoint::at("POST", target).ok()?.call()?;
+        exchange::effective(&call, body, &self.shared)
     }
 
     /// Stops listening and breaks open connections.

@@ -1,4 +1,4 @@
-//! A request as the provider understands it: tools, head and turns, the same type for both formats.
+//! A request as the provider understands it: tools, head and turns, the same type for all formats.
 //!
 //! Also the three ways in which chat templates treat a system message that is not in front ([`LaterSystem`]), and the
 //! operator's text that is in force at the end ([`Operator`]).
@@ -38,6 +38,10 @@ pub(super) struct CacheOptions {
     pub(super) ttl: Option<Duration>,
     /// OpenAI's `prompt_cache_options.mode` "explicit".
     pub(super) explicit_only: bool,
+    /// Gemini's `cachedContent`: the name of what stands in front.
+    pub(super) content: Option<String>,
+    /// Its tokens; they are read from the cache.
+    pub(super) held: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -77,6 +81,8 @@ pub(super) struct Block {
     pub(super) marker: Option<Duration>,
     /// Markers on blocks inside this one; they count and mark this one's end.
     pub(super) inner_markers: usize,
+    /// Gemini's `thoughtSignature`.
+    pub(super) signature: Option<String>,
 }
 
 #[derive(Clone, Debug)]

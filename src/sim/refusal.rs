@@ -11,7 +11,7 @@ pub(super) struct Refusal {
     pub(super) message: String,
     /// OpenAI's `error.param`.
     pub(super) param: Option<String>,
-    /// OpenAI's `error.code`.
+    /// OpenAI's `error.code`, and the type of AWS's errors where the status does not say it.
     pub(super) code: Option<&'static str>,
 }
 
@@ -47,6 +47,13 @@ impl Refusal {
                 "type": "error",
                 "error": {"type": anthropic_type(self.status), "message": self.message},
             }),
+            Format::Gemini => json!({"error": {
+                "code": self.status,
+                "message": self.message,
+                "status": google_status(self.status),
+            }}),
+            Format::BedrockConverse => json!({"message": self.message}),
+            Format::Ollama => json!({"error": self.message}),
             Format::OpenAiChat => json!({"error": {
                 "message": self.message,
                 "type": openai_type(self.status),
@@ -54,6 +61,46 @@ impl Refusal {
                 "code": self.code,
             }}),
         }
+    }
+}
+
+/// The header that tells AWS's errors apart.
+pub(super) const AWS_TYPE: &str = "x-amzn-errortype";
+
+impl Refusal {
+    /// Headers that belong to the error.
+    pub(super) fn headers(&self, format: Format) -> Vec<(String, String)> {
+        let kind = self.code.unwrap_or(aws_type(self.status));
+        match format {
+            Format::BedrockConverse => vec![(AWS_TYPE.to_owned(), kind.to_owned())],
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn aws_type(status: u16) -> &'static str {
+    match status {
+        403 => "AccessDeniedException",
+        404 => "ResourceNotFoundException",
+        408 => "ModelTimeoutException",
+        424 => "ModelErrorException",
+        429 => "ThrottlingException",
+        503 => "ServiceUnavailableException",
+        500.. => "InternalServerException",
+        _ => "ValidationException",
+    }
+}
+
+fn google_status(status: u16) -> &'static str {
+    match status {
+        401 => "UNAUTHENTICATED",
+        403 => "PERMISSION_DENIED",
+        404 => "NOT_FOUND",
+        429 => "RESOURCE_EXHAUSTED",
+        503 => "UNAVAILABLE",
+        504 => "DEADLINE_EXCEEDED",
+        500.. => "INTERNAL",
+        _ => "INVALID_ARGUMENT",
     }
 }
 

@@ -1,4 +1,4 @@
-//! The prompt as tokens, in the provider's own order: settings, tools, head, turns (Anthropic: settings behind the head).
+//! The prompt as tokens, in the provider's own order: settings, tools, head, turns (Anthropic and Converse: settings behind the head).
 //!
 //! The tokenizer is a toy that can be counted by hand. Text becomes pieces of at most four bytes of whole characters, a
 //! new text starts a new piece, and structure adds single tokens:
@@ -6,8 +6,8 @@
 //! | what | tokens |
 //! | --- | --- |
 //! | a tool | 3 + name + description + schema, and 1 + key and value for each further field |
-//! | Anthropic's `system` | 1 + its blocks |
-//! | a message | 1 + its blocks (Anthropic: the 1 only where the role differs from the message before) |
+//! | the head of Anthropic, Converse and Gemini | 1 + its blocks |
+//! | a message | 1 + its blocks (Anthropic and Converse: the 1 only where the role differs from the message before) |
 //! | a text block, or a string | 1 + text |
 //! | a tool call | 3 + id + name + input |
 //! | a tool result | 2 + id + content |
@@ -15,14 +15,13 @@
 //! | an image | 3 |
 //! | rendered settings, if there are any | 1 |
 //!
-//! Markers are not rendered, an empty text adds nothing, and key order inside schemas and inputs counts.
+//! Markers and Gemini's signatures are not rendered, an empty text adds nothing, and key order inside schemas and inputs counts.
 
 use std::time::Duration;
 
-use super::Format;
 use super::prompt::{Block, Kind, Message, Prompt, Role, Tool};
 use super::rules;
-use super::thinking::Site;
+use super::thinking::{self, Site};
 use super::tokens::{chain, pieces, text_digest};
 
 /// A rendered prompt.
@@ -53,7 +52,7 @@ pub(super) struct End {
 
 pub(super) fn render(prompt: &Prompt, seed: u64) -> Rendered {
     let mut pen = Pen::new(seed);
-    let anthropic = prompt.format == Format::AnthropicMessages;
+    let anthropic = prompt.format.is_anthropics();
     if !anthropic {
         pen.settings(&prompt.settings);
     }
@@ -76,7 +75,7 @@ pub(super) fn render(prompt: &Prompt, seed: u64) -> Rendered {
 
 /// How many turns are in front of the last text of the user, on models that forget old thinking there.
 fn forgotten_turns(prompt: &Prompt) -> usize {
-    let keeps = prompt.format == Format::OpenAiChat || rules::claude(&prompt.model).keeps_thinking;
+    let keeps = !prompt.format.is_anthropics() || rules::claude(&prompt.model).keeps_thinking;
     if keeps {
         return 0;
     }
@@ -181,6 +180,9 @@ impl Pen {
             // Taken before the role is written: the model signs before its turn is part of any prompt.
             if let Kind::Thinking { text, signature } = &block.kind {
                 self.site(block, text, signature);
+            }
+            if let Some(signature) = &block.signature {
+                self.site(block, &thinking::signed_text(&block.kind), signature);
             }
             let hidden = matches!(block.kind, Kind::Thinking { .. } | Kind::Redacted(_));
             if hidden && self.skip_thinking {

@@ -5,6 +5,9 @@
 
 use std::time::Duration;
 
+use super::Format;
+use super::dialect::Dialect;
+
 /// `cache_control` without a `ttl`.
 pub(super) const FIVE_MINUTES: Duration = Duration::from_secs(300);
 /// `cache_control` with `ttl` "1h".
@@ -13,6 +16,45 @@ pub(super) const ONE_HOUR: Duration = Duration::from_secs(3600);
 pub(super) const MARKERS: usize = 4;
 /// Positions looked at per Anthropic marker, the marked one included.
 pub(super) const LOOK_BACK: usize = 20;
+
+/// Where a provider looks for cache entries and writes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Places {
+    /// At explicit markers, looking back from each.
+    Markers,
+    /// At the ends of messages (GPT-5.6 and later).
+    Ends,
+    /// Every so many tokens, unbilled and unreported.
+    Steps(usize),
+}
+
+/// How a provider caches.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Habit {
+    /// Shortest prefix that is cached, in tokens.
+    pub(super) minimum: usize,
+    pub(super) places: Places,
+    /// How long an entry lives after its last use.
+    pub(super) ttl: Duration,
+}
+
+pub(super) fn habit(format: Format, model: &str, dialect: Dialect) -> Habit {
+    let (minimum, places, ttl) = match format {
+        Format::AnthropicMessages | Format::BedrockConverse => {
+            (claude(model).minimum, Places::Markers, FIVE_MINUTES)
+        }
+        // Entries go at will; an hour is as good as any.
+        Format::Gemini => (gemini(model).minimum, Places::Steps(1), ONE_HOUR),
+        // Until the model is unloaded.
+        Format::Ollama => (0, Places::Steps(1), FIVE_MINUTES),
+        _ => match (gpt(model), dialect.manners().steps) {
+            (gpt, Some((minimum, step))) => (minimum, Places::Steps(step), gpt.ttl),
+            (gpt, None) if gpt.exact => (gpt.minimum, Places::Ends, gpt.ttl),
+            (gpt, None) => (gpt.minimum, Places::Steps(STEP), gpt.ttl),
+        },
+    };
+    Habit { minimum, places, ttl }
+}
 
 /// What an Anthropic model does.
 #[derive(Clone, Copy, Debug)]
@@ -30,13 +72,21 @@ pub(super) struct Claude {
 /// The longest name that the model's id starts with decides.
 pub(super) fn claude(model: &str) -> Claude {
     let model = model.rsplit('/').next().unwrap_or(model);
-    let (_, minimum, flags) = CLAUDE
+    // Bedrock's ids have a region and the vendor in front.
+    let (on_bedrock, model) = match model.split_once("anthropic.") {
+        Some((_, model)) => (true, model),
+        None => (false, model),
+    };
+    let (name, minimum, flags) = CLAUDE
         .iter()
         .filter(|(name, ..)| names(model, name))
         .max_by_key(|(name, ..)| name.len())
         .unwrap_or(&("", 1_024, ""));
     Claude {
-        minimum: *minimum,
+        minimum: match on_bedrock && LONGER_ON_BEDROCK.contains(name) {
+            true => 1_024,
+            false => *minimum,
+        },
         takes_system: flags.contains('s'),
         binds_thinking: flags.contains('b'),
         keeps_thinking: flags.contains('k'),
@@ -76,6 +126,31 @@ const CLAUDE: &[(&str, usize, &str)] = &[
     ("claude-3-5-haiku", 2_048, ""),
 ];
 
+/// Models that cache from 1,024 tokens on there.
+const LONGER_ON_BEDROCK: &[&str] = &["claude-fable-5", "claude-mythos-5"];
+
+/// What a Gemini model does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gemini {
+    /// Shortest prefix that is cached without being asked, in tokens.
+    pub(super) minimum: usize,
+    /// Signs its function calls and wants the signatures back.
+    pub(super) signs: bool,
+}
+
+/// By version: `gemini-2.5-pro` caches from 2,048 tokens on, Gemini 3 from 4,096; those before 2.5 do not.
+pub(super) fn gemini(model: &str) -> Gemini {
+    let version = version_behind("gemini-", model).unwrap_or((0, 0));
+    Gemini {
+        minimum: match version {
+            (3.., _) => 4_096,
+            (2, 5..) => 2_048,
+            _ => usize::MAX,
+        },
+        signs: version.0 >= 3,
+    }
+}
+
 /// What an OpenAI model's cache does.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gpt {
@@ -97,7 +172,7 @@ pub(super) const ONE_DAY: Duration = Duration::from_secs(24 * 3600);
 pub(super) const HALF_DAY: Duration = Duration::from_secs(12 * 3600);
 
 pub(super) fn gpt(model: &str) -> Gpt {
-    let exact = version(model).is_some_and(|v| v >= (5, 6));
+    let exact = version_behind("gpt-", model).is_some_and(|v| v >= (5, 6));
     let minutes = if exact { 30 } else { 5 };
     Gpt {
         minimum: 1_024,
@@ -107,9 +182,9 @@ pub(super) fn gpt(model: &str) -> Gpt {
 }
 
 /// `gpt-5.6-mini` is (5, 6), `gpt-6` is (6, 0).
-fn version(model: &str) -> Option<(u32, u32)> {
+fn version_behind(name: &str, model: &str) -> Option<(u32, u32)> {
     let model = model.rsplit('/').next()?;
-    let digits = model.strip_prefix("gpt-")?.split('-').next()?;
+    let digits = model.strip_prefix(name)?.split('-').next()?;
     let (major, minor) = digits.split_once('.').unwrap_or((digits, "0"));
     Some((major.parse().ok()?, minor.parse().ok()?))
 }

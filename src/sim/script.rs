@@ -19,7 +19,7 @@ pub struct Answer {
     pub text: Option<String>,
     /// Calls: id, name, arguments.
     pub tool_calls: Vec<(String, String, Value)>,
-    /// Thinking before the text (Anthropic only); it is signed.
+    /// Thinking before the text, where the format or the dialect shows it; Anthropic's and Converse's is signed.
     pub thinking: Option<String>,
     /// Sent instead of the encoded answer, as it is; garbage is fine.
     pub body: Option<Bytes>,
@@ -29,6 +29,8 @@ pub struct Answer {
     pub delay: Duration,
     /// Wait before each piece of a stream but the first.
     pub chunk_delay: Duration,
+    /// Half of a stream goes out, then this error of the format's own in the place of the rest: kind and message.
+    pub fault: Option<(String, String)>,
     /// The connection breaks after this many body bytes.
     pub cut: Option<usize>,
 }
@@ -93,6 +95,12 @@ impl Answer {
         self
     }
 
+    /// Ends a stream in the middle with an error of this kind, like `modelStreamErrorException` or `overloaded_error`.
+    pub fn failing(mut self, kind: &str, message: &str) -> Self {
+        self.fault = Some((kind.to_owned(), message.to_owned()));
+        self
+    }
+
     /// Breaks the connection after this many body bytes.
     pub fn cut_after(mut self, bytes: usize) -> Self {
         self.cut = Some(bytes);
@@ -151,6 +159,8 @@ fn call(prompt: &Prompt, tool: &Tool, digest: u64) -> Answer {
     let prefix = match prompt.format {
         super::Format::OpenAiChat => "call_",
         super::Format::AnthropicMessages => "toolu_",
+        super::Format::BedrockConverse => "tooluse_",
+        super::Format::Gemini | super::Format::Ollama => "",
     };
     let id = format!("{prefix}{:016x}{:08x}", digest, chain(digest, 1) as u32);
     Answer::call(&id, &tool.name, arguments(&tool.schema, digest))

@@ -2,8 +2,10 @@
 //!
 //! A signature holds three keyed digests: of the prompt in front (markers, settings and other thinking left out), of the
 //! signed thinking block before it, and of its own text. The second one allows what the vendor allows, removing a leading
-//! run of thinking blocks, and nothing else.
+//! run of thinking blocks, and nothing else. Gemini's signatures on parts are of the same make; they are bound to the call that
+//! they stand on and to nothing in front.
 
+use super::prompt::Kind;
 use super::refusal::Refusal;
 use super::render::Rendered;
 use super::tokens::{chain, text_digest};
@@ -28,6 +30,14 @@ pub(super) fn sign(rendered: &Rendered, text: &str, seed: u64) -> String {
         "{MINTED}{:016x}{link:016x}{own:016x}{seal:016x}",
         rendered.binding
     )
+}
+
+/// What a signature on a part holds: a call's name and arguments, and of other parts nothing.
+pub(super) fn signed_text(kind: &Kind) -> String {
+    match kind {
+        Kind::ToolUse { name, input, .. } => format!("{name}\n{input}"),
+        _ => String::new(),
+    }
 }
 
 /// Checks every block in turn: bound to another prompt, altered, or not from here.

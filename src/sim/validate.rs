@@ -1,11 +1,14 @@
-//! What a provider refuses, checked before anything is rendered. The formats are in `chat` and `messages`.
+//! What a provider refuses, checked before anything is rendered. Each format has a file.
 
 use super::Format;
 use super::prompt::Prompt;
 use super::refusal::Refusal;
 
 mod chat;
+mod converse;
+mod gemini;
 mod messages;
+mod ollama;
 
 pub(super) use chat::template;
 
@@ -14,5 +17,8 @@ pub(super) fn validate(prompt: &Prompt) -> Result<(), Refusal> {
     match prompt.format {
         Format::OpenAiChat => chat::validate(prompt),
         Format::AnthropicMessages => messages::validate(prompt),
+        Format::Gemini => gemini::validate(prompt),
+        Format::BedrockConverse => converse::validate(prompt),
+        Format::Ollama => ollama::validate(prompt),
     }
 }

@@ -130,7 +130,7 @@ impl Agent {
 pub fn answer(format: Format, number: usize, turn: &Turn) -> (Answer, Said) {
     let (prefix, thinks) = match format {
         Format::OpenAiChat => ("call", false),
-        Format::AnthropicMessages => ("toolu", true),
+        _ => ("toolu", true),
     };
     let mut said = Said {
         thinking: thinks.then(|| (thinking(number, turn), String::new())),

@@ -17,7 +17,8 @@ const ANTHROPIC_MODEL: &str = "claude-opus-5-5";
 pub fn model(format: Format) -> &'static str {
     match format {
         Format::OpenAiChat => OPENAI_MODEL,
-        Format::AnthropicMessages => ANTHROPIC_MODEL,
+        // The demo plays in these two only.
+        _ => ANTHROPIC_MODEL,
     }
 }
 
@@ -25,7 +26,7 @@ pub fn model(format: Format) -> &'static str {
 pub fn write(format: Format, head: &[String], messages: &[Message]) -> String {
     match format {
         Format::OpenAiChat => openai_chat(head, messages),
-        Format::AnthropicMessages => anthropic_messages(head, messages),
+        _ => anthropic_messages(head, messages),
     }
 }
 

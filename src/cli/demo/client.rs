@@ -37,7 +37,7 @@ impl Client {
     pub async fn post(&self, base: &str, format: Format, body: String) -> Result<Response, Box<dyn Error>> {
         let (path, key) = match format {
             Format::OpenAiChat => ("/v1/chat/completions", ("authorization", "Bearer none-needed")),
-            Format::AnthropicMessages => ("/v1/messages", ("x-api-key", "none-needed")),
+            _ => ("/v1/messages", ("x-api-key", "none-needed")),
         };
         let mut request = Request::post(format!("{base}{path}"))
             .header(CONTENT_TYPE, "application/json")

@@ -183,6 +183,6 @@ fn floored(ratio: f64, steps: f64) -> f64 {
 fn name(format: Format) -> &'static str {
     match format {
         Format::OpenAiChat => "openai_chat",
-        Format::AnthropicMessages => "anthropic_messages",
+        _ => "anthropic_messages",
     }
 }

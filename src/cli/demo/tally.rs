@@ -61,7 +61,7 @@ impl AddAssign for Tokens {
 pub fn possible(format: Format, previous: usize) -> usize {
     let (step, minimum) = match format {
         Format::OpenAiChat => (OPENAI_STEP, OPENAI_MINIMUM),
-        Format::AnthropicMessages => (1, ANTHROPIC_MINIMUM),
+        _ => (1, ANTHROPIC_MINIMUM),
     };
     let readable = previous / step * step;
     if readable < minimum { 0 } else { readable }

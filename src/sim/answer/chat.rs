@@ -1,10 +1,10 @@
-//! OpenAI Chat Completions answers.
+//! Chat Completions answers. What differs by host is in `dialects`.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::{Reply, event, pieces};
-use crate::sim::rules;
+use super::{Reply, dialects, event, pieces};
+use crate::sim::dialect::Told;
 
 /// Unix seconds; fixed, so that equal requests get equal bytes.
 const CREATED: u64 = 1_796_000_000;
@@ -16,6 +16,9 @@ pub(super) fn whole(reply: &Reply) -> Value {
         "refusal": null,
         "annotations": [],
     });
+    if let Some((key, thinking)) = dialects::reasoning(reply) {
+        message[key] = json!(thinking);
+    }
     if !reply.answer.tool_calls.is_empty() {
         let calls = reply.answer.tool_calls.iter();
         message["tool_calls"] = calls
@@ -35,16 +38,22 @@ pub(super) fn whole(reply: &Reply) -> Value {
         "logprobs": null,
         "finish_reason": finish_reason(reply),
     }]);
-    body["usage"] = usage(reply);
+    body["usage"] = dialects::usage(reply);
+    dialects::sign_off(reply, &mut body);
     body
 }
 
 pub(super) fn stream(reply: &Reply) -> Vec<Bytes> {
-    let mut out = vec![chunk(
-        reply,
-        json!({"role": "assistant", "content": "", "refusal": null}),
-        None,
-    )];
+    let mut out = dialects::opening(reply, &envelope(reply, "chat.completion.chunk"));
+    let role = json!({"role": "assistant", "content": "", "refusal": null});
+    out.push(chunk(reply, role, None));
+    if let Some((key, thinking)) = dialects::reasoning(reply) {
+        out.extend(
+            pieces(thinking)
+                .iter()
+                .map(|piece| chunk(reply, json!({key: piece}), None)),
+        );
+    }
     for piece in pieces(reply.answer.text.as_deref().unwrap_or_default()) {
         out.push(chunk(reply, json!({"content": piece}), None));
     }
@@ -61,18 +70,35 @@ pub(super) fn stream(reply: &Reply) -> Vec<Bytes> {
             out.push(chunk(reply, more, None));
         }
     }
-    out.push(chunk(reply, json!({}), Some(finish_reason(reply))));
-    if reply.prompt.stream_usage {
-        let mut last = envelope(reply, "chat.completion.chunk");
-        last["choices"] = json!([]);
-        last["usage"] = usage(reply);
-        out.push(event(None, &last));
-    }
+    out.extend(closing(reply));
     out.push(Bytes::from_static(b"data: [DONE]\n\n"));
     out
 }
 
+/// The chunk that finishes, and the one with the usage.
+fn closing(reply: &Reply) -> Vec<Bytes> {
+    let mut finish = chunk_body(reply, json!({}), Some(finish_reason(reply)));
+    let told = reply.dialect.manners().told;
+    let apart = told == Told::Always || told == Told::WhenAsked && reply.prompt.stream_usage;
+    if told == Told::AtTheFinish {
+        finish["usage"] = dialects::usage(reply);
+    }
+    if !apart {
+        dialects::sign_off(reply, &mut finish);
+        return vec![event(None, &finish)];
+    }
+    let mut last = envelope(reply, "chat.completion.chunk");
+    last["choices"] = json!([]);
+    last["usage"] = dialects::usage(reply);
+    dialects::sign_off(reply, &mut last);
+    vec![event(None, &finish), event(None, &last)]
+}
+
 fn chunk(reply: &Reply, delta: Value, finish: Option<&str>) -> Bytes {
+    event(None, &chunk_body(reply, delta, finish))
+}
+
+fn chunk_body(reply: &Reply, delta: Value, finish: Option<&str>) -> Value {
     let mut body = envelope(reply, "chat.completion.chunk");
     body["choices"] = json!([{
         "index": 0,
@@ -83,7 +109,7 @@ fn chunk(reply: &Reply, delta: Value, finish: Option<&str>) -> Bytes {
     if reply.prompt.stream_usage {
         body["usage"] = Value::Null;
     }
-    event(None, &body)
+    body
 }
 
 fn envelope(reply: &Reply, object: &str) -> Value {
@@ -102,24 +128,4 @@ fn finish_reason(reply: &Reply) -> &'static str {
         true => "stop",
         false => "tool_calls",
     }
-}
-
-fn usage(reply: &Reply) -> Value {
-    let usage = &reply.usage;
-    let mut details = json!({"cached_tokens": usage.cached, "audio_tokens": 0});
-    if rules::gpt(&reply.prompt.model).exact {
-        details["cache_write_tokens"] = json!(usage.written);
-    }
-    json!({
-        "prompt_tokens": usage.total,
-        "completion_tokens": usage.output,
-        "total_tokens": usage.total + usage.output,
-        "prompt_tokens_details": details,
-        "completion_tokens_details": {
-            "reasoning_tokens": 0,
-            "audio_tokens": 0,
-            "accepted_prediction_tokens": 0,
-            "rejected_prediction_tokens": 0,
-        },
-    })
 }

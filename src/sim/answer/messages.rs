@@ -14,40 +14,48 @@ pub(super) fn whole(reply: &Reply) -> Value {
 }
 
 pub(super) fn stream(reply: &Reply) -> Vec<Bytes> {
+    events(reply)
+        .iter()
+        .map(|data| event(data["type"].as_str(), data))
+        .collect()
+}
+
+/// The data of a stream's events.
+pub(super) fn events(reply: &Reply) -> Vec<Value> {
     let mut message = envelope(reply);
     message["usage"] = usage(reply, 1);
-    let mut out = vec![named(json!({"type": "message_start", "message": message}))];
+    let mut out = vec![json!({"type": "message_start", "message": message})];
     let blocks = blocks(reply);
     for (index, block) in blocks.as_array().into_iter().flatten().enumerate() {
         streamed_block(index, block, &mut out);
         if index == 0 {
-            out.push(named(json!({"type": "ping"})));
+            out.push(json!({"type": "ping"}));
         }
     }
-    out.push(named(json!({
+    out.push(json!({
         "type": "message_delta",
         "delta": {"stop_reason": stop_reason(reply), "stop_sequence": null},
         "usage": usage(reply, reply.usage.output),
-    })));
-    out.push(named(json!({"type": "message_stop"})));
+    }));
+    out.push(json!({"type": "message_stop"}));
     out
 }
 
-fn streamed_block(index: usize, block: &Value, out: &mut Vec<Bytes>) {
+fn streamed_block(index: usize, block: &Value, out: &mut Vec<Value>) {
     let (opening, deltas) = parts(block);
-    out.push(named(json!({
+    out.push(json!({
         "type": "content_block_start",
         "index": index,
         "content_block": opening,
-    })));
+    }));
     for delta in deltas {
-        out.push(named(json!({
+        out.push(json!({
             "type": "content_block_delta",
             "index": index,
             "delta": delta,
-        })));
+        }));
     }
-    out.push(named(json!({"type": "content_block_stop", "index": index})));
+    out.push(json!({"type": "content_block_stop", "index": index}));
 }
 
 /// A block as it opens, empty, and the deltas that fill it.
@@ -86,10 +94,6 @@ fn parts(block: &Value) -> (Value, Vec<Value>) {
     (opening, deltas)
 }
 
-fn named(data: Value) -> Bytes {
-    event(data["type"].as_str(), &data)
-}
-
 fn envelope(reply: &Reply) -> Value {
     json!({
         "id": format!("msg_sim{:08x}", reply.number),
@@ -120,7 +124,7 @@ fn blocks(reply: &Reply) -> Value {
     thinking.chain(text).chain(calls).collect()
 }
 
-fn stop_reason(reply: &Reply) -> &'static str {
+pub(super) fn stop_reason(reply: &Reply) -> &'static str {
     match reply.answer.tool_calls.is_empty() {
         true => "end_turn",
         false => "tool_use",

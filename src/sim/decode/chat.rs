@@ -58,14 +58,14 @@ fn cache(body: &Json, model: &str) -> Result<CacheOptions, Refusal> {
         _ => None,
     };
     Ok(CacheOptions {
-        automatic: None,
         routing: body.str("prompt_cache_key").map(str::to_owned),
         ttl,
         explicit_only: options.and_then(|o| o.str("mode")) == Some("explicit"),
+        ..CacheOptions::default()
     })
 }
 
-fn tool(tool: &Json) -> Tool {
+pub(super) fn tool(tool: &Json) -> Tool {
     let function = tool.get("function").unwrap_or(tool);
     Tool {
         name: function.str("name").unwrap_or_default().to_owned(),
@@ -86,6 +86,10 @@ fn message((index, message): (usize, &Json)) -> Message {
             json: name.to_owned(),
         };
         blocks.push(plain(path.clone(), kind));
+    }
+    // Other hosts than OpenAI show the model its earlier reasoning.
+    if let Some(reasoning) = message.str("reasoning_content") {
+        blocks.push(plain(path.clone(), Kind::Redacted(reasoning.to_owned())));
     }
     match role {
         Role::Tool => blocks.push(result(&path, message)),

@@ -117,10 +117,9 @@ fn content(path: &str, content: Option<&Json>) -> Vec<Block> {
 fn block(path: String, value: &Json) -> Block {
     let inner = inner_markers(value);
     Block {
-        path,
         marker: marker(value).or(inner.first().copied()),
         inner_markers: inner.len() - usize::from(marker(value).is_none() && !inner.is_empty()),
-        kind: kind(value),
+        ..plain(path, kind(value))
     }
 }
 
