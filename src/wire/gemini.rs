@@ -382,9 +382,9 @@ const CODE_RESULT: [&[u8]; 2] = [b"codeExecutionResult", b"code_execution_result
 
 fn kind(part: &Envelope, cursor: &Cursor<'_>, role: Role) -> Kind {
     let has = |names| either(part, cursor, names).is_some();
-    if has(FUNCTION_CALL) {
-        let signed = [&b"thoughtSignature"[..], b"thought_signature"];
-        return if has(signed) { Kind::ToolCall } else { Kind::UnnamedCall };
+    if let Some(call) = either(part, cursor, FUNCTION_CALL) {
+        let own = has([b"thoughtSignature", b"thought_signature"]) || call::has_id(cursor.slice(&call));
+        return if own { Kind::ToolCall } else { Kind::UnnamedCall };
     }
     if has(FUNCTION_RESPONSE) {
         return Kind::ToolResult;
@@ -399,7 +399,8 @@ fn kind(part: &Envelope, cursor: &Cursor<'_>, role: Role) -> Kind {
 }
 
 fn is_thought(part: &Envelope, cursor: &Cursor<'_>) -> bool {
-    part.get(cursor, b"thought").is_some_and(|value| cursor.slice(&value) == b"true")
+    part.get(cursor, b"thought")
+        .is_some_and(|value| cursor.slice(&value) == b"true")
 }
 
 /// The text and the calls of the parts of a content, thoughts left out.
@@ -420,9 +421,11 @@ fn said(src: &[u8], ranges: &[Range<usize>]) -> Option<Said> {
                 said.calls.push(call);
             }
         } else if let Some(response) = either(&part, &cursor, FUNCTION_RESPONSE) {
-            said.text.push_str(&String::from_utf8_lossy(cursor.slice(&response)));
+            said.text
+                .push_str(&String::from_utf8_lossy(cursor.slice(&response)));
         } else if let Some(text) = part.get(&cursor, b"text") {
-            said.text.push_str(&canonical::decode_string(cursor.slice(&text))?);
+            said.text
+                .push_str(&canonical::decode_string(cursor.slice(&text))?);
         }
     }
     Some(said)

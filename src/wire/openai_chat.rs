@@ -71,13 +71,9 @@ pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Re
     reader.members(|reader, name, _| match name {
         "messages" => {
             found = true;
-            messages(reader)
+            messages(reader, Kind::ToolCall)
         }
-        "tools" => reader.tools(|tool, cursor| {
-            let function = tool.get(cursor, b"function")?;
-            let mut inner = Cursor::new(reader_slice(cursor, function.end), function.start);
-            Envelope::read(&mut inner).ok()?.text(&inner, b"name")
-        }),
+        "tools" => tools(reader),
         "model" => reader.model(),
         "user" | "safety_identifier" => {
             let user = reader.hint()?;
@@ -102,7 +98,17 @@ pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Re
     reader.finish(said)
 }
 
-fn messages(reader: &mut Reader<'_>) -> Result<(), Fault> {
+/// Reads the tools, each a `function` in an envelope.
+pub(super) fn tools(reader: &mut Reader<'_>) -> Result<(), Fault> {
+    reader.tools(|tool, cursor| {
+        let function = tool.get(cursor, b"function")?;
+        let mut inner = Cursor::new(reader_slice(cursor, function.end), function.start);
+        Envelope::read(&mut inner).ok()?.text(&inner, b"name")
+    })
+}
+
+/// Reads the messages; one that calls tools is of kind `call`.
+pub(super) fn messages(reader: &mut Reader<'_>, call: Kind) -> Result<(), Fault> {
     let start = reader.cursor.pos();
     if reader.cursor.peek()? != b'[' {
         return Err(Fault::Shape);
@@ -111,7 +117,7 @@ fn messages(reader: &mut Reader<'_>) -> Result<(), Fault> {
     let (mut first, mut ordinal, mut leading) = (true, 0, true);
     while reader.cursor.element(&mut first)? {
         if !reader.take_over_message(ordinal, &mut leading) {
-            message(reader, ordinal, &mut leading)?;
+            message(reader, ordinal, &mut leading, call)?;
         }
         ordinal += 1;
     }
@@ -120,7 +126,7 @@ fn messages(reader: &mut Reader<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-fn message(reader: &mut Reader<'_>, ordinal: usize, leading: &mut bool) -> Result<(), Fault> {
+fn message(reader: &mut Reader<'_>, ordinal: usize, leading: &mut bool, call: Kind) -> Result<(), Fault> {
     let envelope = Envelope::read(&mut reader.cursor)?;
     let role_name = envelope.word(&reader.cursor, b"role").ok_or(Fault::Shape)?;
     let role = role(role_name)?;
@@ -138,7 +144,7 @@ fn message(reader: &mut Reader<'_>, ordinal: usize, leading: &mut bool) -> Resul
         let digests = envelope.digests(reader.src, &[], &mut reader.scratch);
         let kind = match role {
             Role::Tool => Kind::ToolResult,
-            Role::Assistant if !envelope.calls.is_empty() => Kind::ToolCall,
+            Role::Assistant if !envelope.calls.is_empty() => call,
             _ => Kind::Content,
         };
         let mark = Mark {
@@ -198,6 +204,15 @@ fn role(name: &str) -> Result<Role, Fault> {
 
 /// The text and the call ids of a message.
 fn said(src: &[u8], ranges: &[Range<usize>]) -> Option<Said> {
+    said_with(src, ranges, |call, cursor| call.text(cursor, b"id"))
+}
+
+/// The same where `call` tells what a tool call is known by.
+pub(super) fn said_with(
+    src: &[u8],
+    ranges: &[Range<usize>],
+    call: impl Fn(&Envelope, &Cursor<'_>) -> Option<String>,
+) -> Option<Said> {
     let [range] = ranges else { return None };
     let mut cursor = Cursor::new(&src[..range.end], range.start);
     let envelope = Envelope::read(&mut cursor).ok()?;
@@ -212,7 +227,7 @@ fn said(src: &[u8], ranges: &[Range<usize>]) -> Option<Said> {
     let calls = envelope
         .calls
         .iter()
-        .filter_map(|call| call.text(&cursor, b"id"))
+        .filter_map(|envelope| call(envelope, &cursor))
         .collect();
     Some(Said { text, calls })
 }

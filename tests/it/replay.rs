@@ -37,6 +37,11 @@ pub struct Outcome {
 pub fn route(format: &str) -> (&'static str, &'static str) {
     match format {
         "anthropic_messages" => ("anthropic", "/v1/messages"),
+        "gemini" => (
+            "gemini",
+            "/v1beta/models/gemini-3.5-flash:streamGenerateContent?alt=sse",
+        ),
+        "ollama" => ("ollama", "/api/chat"),
         _ => ("openai", "/v1/chat/completions"),
     }
 }
@@ -79,6 +84,13 @@ pub fn replay(upstream: &str, host: &str, requests: &[Replayed]) -> Vec<Outcome>
         .collect()
 }
 
+/// The path of a capture, where it names the model.
+pub fn path(file: &Path) -> Option<String> {
+    let head: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    let path = head["path"].as_str()?;
+    path.contains(':').then(|| path.to_owned())
+}
+
 /// Of the headers of a capture, those that say who the client is.
 pub fn identity(file: &Path) -> Vec<(String, String)> {
     let headers: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
@@ -99,11 +111,15 @@ fn scripted(answer: &harness::Answer) -> Answer {
         return Answer::error(answer.status, "scripted");
     }
     let text = (!answer.text.is_empty()).then(|| answer.text.clone());
-    let calls = answer
-        .calls
-        .iter()
-        .map(|id| (id.clone(), "tool".to_owned(), json!({})))
-        .collect();
+    // A call that is known by what it says has that for its name here.
+    let call = |id: &String| match id.split_once('{') {
+        Some((name, args)) => {
+            let args = serde_json::from_str(&format!("{{{args}")).unwrap();
+            (String::new(), name.to_owned(), args)
+        }
+        None => (id.clone(), "tool".to_owned(), json!({})),
+    };
+    let calls = answer.calls.iter().map(call).collect();
     Answer {
         text,
         tool_calls: calls,
