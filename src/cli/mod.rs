@@ -148,6 +148,7 @@ fn upstream(text: &str) -> Result<(String, PartialUpstream), String> {
         PartialUpstream {
             url: url.into(),
             acts_as: None,
+            ..PartialUpstream::default()
         },
     ))
 }

@@ -14,10 +14,10 @@ use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
 use clap::ValueEnum;
 use serde::Deserialize;
 
-pub use partial::{Partial, PartialUpstream};
+pub use partial::{Partial, PartialUpstream, Signature};
 pub use state::State;
 pub use units::{Size, Span};
-pub use upstreams::{Upstream, Upstreams};
+pub use upstreams::{Sign, Upstream, Upstreams};
 
 /// The example file: every key with its default.
 pub const EXAMPLE: &str = include_str!("../../config/example.toml");
@@ -122,15 +122,17 @@ impl Config {
     /// The first key whose value cannot be used, and why.
     pub fn new(partial: Partial) -> Result<Self, ConfigError> {
         let named = |key: &str, reason: String| ConfigError(format!("{key}: {reason}"));
+        let listen = partial.listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 4640)));
         let added = partial.upstreams.into_iter().map(|(name, given)| {
             let key = format!("upstreams.{name}");
-            Upstream::new(&name, &given.url, given.acts_as).map_err(|reason| named(&key, reason))
+            let upstream = given.named(&name).and_then(|upstream| only_for(listen, upstream));
+            upstream.map_err(|reason| named(&key, reason))
         });
         let default_upstream = partial.default_upstream.as_deref().unwrap_or("openai");
         let upstreams = Upstreams::new(added.collect::<Result<_, _>>()?, default_upstream)
             .map_err(|reason| named("default_upstream", reason))?;
         Ok(Self {
-            listen: partial.listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 4640))),
+            listen,
             admin: partial.admin.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 4641))),
             upstreams,
             extra_ca: partial.extra_ca,
@@ -157,6 +159,16 @@ impl Config {
             },
         })
     }
+}
+
+/// Whoever reaches the proxy sends with the signatures that it makes, which is for its own user only.
+fn only_for(listen: SocketAddr, upstream: Upstream) -> Result<Upstream, String> {
+    if upstream.sign.is_some() && !listen.ip().is_loopback() {
+        return Err(format!(
+            "`sign` is for a loopback `listen` only: everyone who reaches {listen} would use your credentials"
+        ));
+    }
+    Ok(upstream)
 }
 
 /// Model families that metrics tell apart unless the user lists others.

@@ -10,7 +10,7 @@ use std::{
 
 use serde::Deserialize;
 
-use super::{ConfigError, LogFormat, LogLevel, Mode, Size, Span, State, UpdateText};
+use super::{ConfigError, LogFormat, LogLevel, Mode, Size, Span, State, UpdateText, Upstream};
 
 /// What one source said; `None` where it said nothing.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -38,15 +38,43 @@ pub struct Partial {
 }
 
 /// One upstream as a file or a flag gives it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(
     missing_docs,
-    reason = "each field is the argument of `Upstream::new` of that name"
+    reason = "each field is the argument of `Upstream::new` or `Upstream::signed` of that name"
 )]
 pub struct PartialUpstream {
     pub url: String,
     pub acts_as: Option<String>,
+    pub sign: Option<Signature>,
+    pub region: Option<String>,
+    pub service: Option<String>,
+}
+
+/// A way to sign requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Signature {
+    /// AWS Signature Version 4.
+    Sigv4,
+}
+
+impl PartialUpstream {
+    /// The whole upstream.
+    ///
+    /// # Errors
+    /// A sentence for the user when something about it cannot be used.
+    pub(super) fn named(self, name: &str) -> Result<Upstream, String> {
+        let upstream = Upstream::new(name, &self.url, self.acts_as)?;
+        match self.sign {
+            Some(Signature::Sigv4) => upstream.signed(self.region, self.service),
+            None if self.region.or(self.service).is_some() => {
+                Err("`region` and `service` are for `sign = \"sigv4\"`".into())
+            }
+            None => Ok(upstream),
+        }
+    }
 }
 
 impl Partial {

@@ -40,6 +40,17 @@ pub struct Upstream {
     /// The URL's path without a final slash; it is put in front of every request's path.
     pub prefix: String,
     acts_as: Option<String>,
+    /// How its requests are signed anew, if they are.
+    pub sign: Option<Sign>,
+}
+
+/// What a signature of AWS Signature Version 4 is made for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sign {
+    /// The region, like `eu-central-1`.
+    pub region: String,
+    /// The service's signing name, like `bedrock`.
+    pub service: String,
 }
 
 impl Upstream {
@@ -74,7 +85,24 @@ impl Upstream {
             prefix: path.trim_end_matches('/').into(),
             authority,
             acts_as,
+            sign: None,
         })
+    }
+
+    /// The same with requests signed anew for `service` (`bedrock` if not given) in `region`, which the names of
+    /// Bedrock's hosts tell.
+    ///
+    /// # Errors
+    /// A sentence for the user when the region is not known.
+    pub fn signed(self, region: Option<String>, service: Option<String>) -> Result<Self, String> {
+        let (by_host, by_host_region) = bedrock(self.authority.host()).unzip();
+        let region = region
+            .or(by_host_region.map(str::to_owned))
+            .filter(|region| !region.is_empty())
+            .ok_or("`sign` needs `region`, like `eu-central-1`: the host does not tell it")?;
+        let service = service.unwrap_or_else(|| by_host.unwrap_or("bedrock").to_owned());
+        let sign = Some(Sign { region, service });
+        Ok(Self { sign, ..self })
     }
 
     /// The host whose rows of the capability table apply.
@@ -126,6 +154,22 @@ impl Upstreams {
     }
 }
 
+/// The signing name and the region of a Bedrock host: `bedrock-runtime.REGION.amazonaws.com` and its FIPS and VPC
+/// variants, `bedrock-mantle.REGION.api.aws`.
+fn bedrock(host: &str) -> Option<(&'static str, &str)> {
+    let ours = [".amazonaws.com", ".amazonaws.com.cn", ".api.aws"];
+    let mut labels = host
+        .split('.')
+        .filter(|_| ours.iter().any(|end| host.ends_with(end)));
+    let service = labels.find(|label| label.starts_with("bedrock"))?;
+    let name = if service == "bedrock-mantle" {
+        "bedrock-mantle"
+    } else {
+        "bedrock"
+    };
+    Some((name, labels.next()?))
+}
+
 fn check_name(name: &str) -> Result<(), String> {
     let letters = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.bytes().all(letters) {
@@ -156,6 +200,46 @@ mod tests {
         assert_eq!(upstream.acts_as(), "gw.example");
         let posing = Upstream::new("gw", "http://127.0.0.1:1", Some("api.openai.com".into())).unwrap();
         assert_eq!(posing.acts_as(), "api.openai.com");
+    }
+
+    #[test]
+    fn the_region_is_given_or_in_the_host() {
+        let signed = |url: &str, region: Option<&str>| {
+            let upstream = Upstream::new("a", url, None)?.signed(region.map(str::to_owned), None)?;
+            let sign = upstream.sign.ok_or_else(String::new)?;
+            Ok::<_, String>(format!("{}/{}", sign.region, sign.service))
+        };
+        for (host, sign) in [
+            (
+                "bedrock-runtime.eu-central-1.amazonaws.com",
+                "eu-central-1/bedrock",
+            ),
+            (
+                "bedrock-runtime-fips.us-gov-west-1.amazonaws.com",
+                "us-gov-west-1/bedrock",
+            ),
+            (
+                "vpce-1-2.bedrock-runtime.us-east-1.vpce.amazonaws.com",
+                "us-east-1/bedrock",
+            ),
+            (
+                "bedrock-runtime.cn-north-1.amazonaws.com.cn",
+                "cn-north-1/bedrock",
+            ),
+            ("bedrock-mantle.us-west-2.api.aws", "us-west-2/bedrock-mantle"),
+        ] {
+            assert_eq!(signed(&format!("https://{host}/x"), None).unwrap(), sign);
+        }
+        assert_eq!(
+            signed("http://127.0.0.1:1", Some("us-east-1")).unwrap(),
+            "us-east-1/bedrock"
+        );
+        assert!(
+            signed("https://bedrock.example.com", None)
+                .unwrap_err()
+                .contains("`region`")
+        );
+        assert!(signed("https://bedrock-runtime.x.amazonaws.com", Some("")).is_err());
     }
 
     #[test]

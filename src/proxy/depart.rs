@@ -11,7 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Empty, Full};
+use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, SizeHint};
 
 use crate::{
@@ -34,7 +34,7 @@ use crate::{
 
 /// One body that is ready to be sent.
 pub struct Attempt {
-    body: OutgoingBody,
+    body: Content,
     /// How many, if that is known.
     pub length: Option<u64>,
     /// Its encoding was undone.
@@ -45,6 +45,14 @@ pub struct Attempt {
     pub passthrough: Option<Passthrough>,
     /// Its record.
     pub step: Step,
+}
+
+/// The bytes of a body.
+enum Content {
+    /// All of them.
+    Pieces(Vec<Bytes>),
+    /// More than were read.
+    Stream(OutgoingBody),
 }
 
 /// A plan in bytes.
@@ -76,7 +84,10 @@ impl Attempt {
     pub fn unread(received: Received) -> Self {
         Self {
             length: received.length(),
-            body: received.into_body(),
+            body: match received {
+                Received::Whole(whole) => Content::Pieces(vec![whole]),
+                oversize @ Received::Oversize { .. } => Content::Stream(oversize.into_body()),
+            },
             decoded: false,
             planned: None,
             passthrough: None,
@@ -116,29 +127,36 @@ impl Attempt {
         attempt
     }
 
+    /// The bytes, if they are all here and were not taken.
+    pub fn pieces(&self) -> Option<Vec<Bytes>> {
+        match &self.body {
+            Content::Pieces(pieces) => Some(pieces.clone()),
+            Content::Stream(_) => None,
+        }
+    }
+
     /// The bytes, once.
     pub fn take_body(&mut self) -> OutgoingBody {
-        let empty = Empty::new().map_err(|never| match never {}).boxed_unsync();
-        std::mem::replace(&mut self.body, empty)
+        match std::mem::replace(&mut self.body, Content::Pieces(Vec::new())) {
+            Content::Pieces(pieces) => Pieces::body(pieces),
+            Content::Stream(body) => body,
+        }
     }
 
     fn ready(prompt: &Prompt, planned: Planned, (step, passthrough): (Step, Option<Passthrough>)) -> Self {
         let by_guard = planned.second_best.then_some(Passthrough::Guard);
-        let signed = prompt.signed.then_some(Passthrough::Signed);
         let edited = planned.is_edited();
-        let (length, body) = if edited {
-            (planned.rope.len as u64, Pieces::body(&planned.rope))
+        let (length, pieces) = if edited {
+            (planned.rope.len as u64, planned.rope.pieces.clone())
         } else {
-            let whole = Full::new(prompt.received.clone());
-            let body = whole.map_err(|never| match never {}).boxed_unsync();
-            (prompt.received.len() as u64, body)
+            (prompt.received.len() as u64, vec![prompt.received.clone()])
         };
         Self {
-            body,
+            body: Content::Pieces(pieces),
             length: Some(length),
             decoded: edited,
             planned: Some(Arc::new(planned)),
-            passthrough: passthrough.or(by_guard).or(signed),
+            passthrough: passthrough.or(by_guard).or(prompt.pinned),
             step,
         }
     }
@@ -161,11 +179,14 @@ impl Planned {
 /// There is none, which is a bug of the core.
 async fn checked(proxy: &Arc<Proxy>, prompt: &Arc<Prompt>, form: Form) -> Result<Planned, Passthrough> {
     let mut reason = Passthrough::Internal;
-    for form in form.and_fallbacks(prompt.signed) {
+    for form in form.and_fallbacks(prompt.pinned.is_some()) {
         let shared = Arc::clone(prompt);
         match off_thread(prompt.request.body.len(), move || shared.plan(form)).await {
-            Ok(Ok(planned)) if prompt.signed && planned.is_edited() => reason = Passthrough::Signed,
             Ok(Ok(planned)) => {
+                if let Some(pinned) = prompt.pinned.filter(|_| planned.is_edited()) {
+                    reason = pinned;
+                    continue;
+                }
                 let second_best = reason == Passthrough::Guard;
                 return Ok(Planned {
                     second_best,
@@ -185,9 +206,9 @@ async fn checked(proxy: &Arc<Proxy>, prompt: &Arc<Prompt>, form: Form) -> Result
 
 impl Form {
     /// This form, and what is tried where it cannot be sent.
-    fn and_fallbacks(self, signed: bool) -> Vec<Self> {
+    fn and_fallbacks(self, pinned: bool) -> Vec<Self> {
         match self {
-            _ if signed => vec![self, Self::Own(Cause::NoSlot)],
+            _ if pinned => vec![self, Self::Own(Cause::NoSlot)],
             Self::Rows(_) => vec![self, Self::NoNode, Self::Own(Cause::Guard)],
             Self::NoNode => vec![self, Self::Own(Cause::Guard)],
             Self::Own(_) => vec![self],
@@ -247,10 +268,10 @@ struct Pieces {
 }
 
 impl Pieces {
-    fn body(rope: &Rope) -> OutgoingBody {
+    fn body(pieces: Vec<Bytes>) -> OutgoingBody {
         BodyExt::boxed_unsync(Self {
-            pieces: rope.pieces.clone().into_iter(),
-            left: rope.len as u64,
+            left: pieces.iter().map(|piece| piece.len() as u64).sum(),
+            pieces: pieces.into_iter(),
         })
     }
 }

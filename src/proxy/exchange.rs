@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::{
     Request, Response, StatusCode,
@@ -37,6 +38,7 @@ use crate::{
         relay::{self, End, Relay},
         report,
         rewrite::{self, Passthrough, Prompt},
+        signing::{self, Signing},
         target::{self, Format, Target},
         upstream::OutgoingBody,
     },
@@ -85,13 +87,15 @@ async fn open(
     line.set_target(&target);
     let received = receive(body, proxy.config.max_body, proxy.config.idle_timeout).await?;
     line.received_bytes = received.length();
+    let signing = Signing::of(proxy, &target, &head.headers).await;
     let started = Instant::now();
-    let (attempt, prompt) = ready(proxy, &target, &head, received, line).await;
+    let (attempt, prompt) = ready(proxy, (&target, &head, &signing), received, line).await;
     line.rewrite = prompt.as_ref().map(|_| started.elapsed());
     let sender = Sender {
         proxy,
         target: &target,
         head: &head,
+        signing,
     };
     let answered = refusal::exchange(proxy, &sender, prompt.as_ref(), attempt, reply).await?;
     line.sent_bytes = answered.attempt.length;
@@ -103,8 +107,7 @@ async fn open(
 /// From the client's body to the one that leaves: decode, parse, look up, decide, apply, guard, record.
 async fn ready(
     proxy: &Arc<Proxy>,
-    target: &Target<'_>,
-    head: &request::Parts,
+    (target, head, signing): (&Target<'_>, &request::Parts, &Signing<'_>),
     received: Received,
     line: &mut RequestLine,
 ) -> (Attempt, Option<Arc<Prompt>>) {
@@ -115,7 +118,7 @@ async fn ready(
             return (Attempt::unread(oversize), None);
         }
     };
-    let prompt = match rewrite::read(proxy, target, &head.headers, whole.clone()).await {
+    let prompt = match rewrite::read(proxy, target, (&head.headers, signing), whole.clone()).await {
         Ok(prompt) => Arc::new(prompt),
         Err(reason) => {
             line.passed_through(reason, &proxy.metrics);
@@ -131,6 +134,7 @@ pub struct Sender<'a> {
     proxy: &'a Proxy,
     target: &'a Target<'a>,
     head: &'a request::Parts,
+    signing: Signing<'a>,
 }
 
 impl Sender<'_> {
@@ -143,12 +147,16 @@ impl Sender<'_> {
         attempt: &mut Attempt,
         reply: &mut oneshot::Sender<Reply>,
     ) -> Result<Response<Incoming>, RequestError> {
+        let digest = self.digest(attempt.pieces()).await;
         let mut request = Request::new(attempt.take_body());
         *request.method_mut() = self.head.method.clone();
         *request.uri_mut() = self.target.uri.clone();
         *request.headers_mut() = headers::to_upstream(&self.head.headers, attempt.length, attempt.decoded);
         // The spelling of the header names is in there.
         *request.extensions_mut() = self.head.extensions.clone();
+        if let Some(digest) = digest {
+            self.signing.authorise(&mut request, &digest);
+        }
         tokio::select! {
             answer = self.proxy.client.send(request) => answer.map_err(|failure| RequestError::Upstream {
                 name: self.target.upstream.name.clone(),
@@ -157,6 +165,14 @@ impl Sender<'_> {
             }),
             () = reply.closed() => Err(RequestError::ClientLeft),
         }
+    }
+
+    /// What a new signature covers; none where the client's stays, as it must on a body that streams through.
+    async fn digest(&self, pieces: Option<Vec<Bytes>>) -> Option<String> {
+        let pieces = pieces.filter(|_| self.signing.is_ours())?;
+        let length = pieces.iter().map(Bytes::len).sum();
+        let digest = move || signing::digest(pieces.iter().map(Bytes::as_ref));
+        rewrite::off_thread(length, digest).await.ok()
     }
 }
 

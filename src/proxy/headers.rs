@@ -54,9 +54,27 @@ pub fn hints(headers: &HeaderMap) -> Hints {
 
 /// Whether a digest or a signature covers the body, so that no byte of it may change.
 pub fn is_signed(headers: &HeaderMap) -> bool {
-    let signature = |value: &HeaderValue| value.as_bytes().starts_with(b"AWS4-");
-    SIGNED_HEADERS.iter().any(|name| headers.contains_key(*name))
-        || headers.get_all(AUTHORIZATION).iter().any(signature)
+    has_digest(headers)
+        || headers.contains_key(SIGNED_DIGEST)
+        || headers.get_all(AUTHORIZATION).iter().any(is_aws_signature)
+}
+
+/// Whether a digest covers the body that is no part of a signature.
+pub fn has_digest(headers: &HeaderMap) -> bool {
+    DIGESTS.iter().any(|name| headers.contains_key(*name))
+}
+
+/// Whether an `Authorization` is an AWS signature.
+pub fn is_aws_signature(value: &HeaderValue) -> bool {
+    value.as_bytes().starts_with(b"AWS4-")
+}
+
+/// The headers without those of an AWS signature.
+pub fn without_signature(headers: &HeaderMap) -> HeaderMap {
+    let of_signature = ["x-amz-date", "x-amz-security-token", SIGNED_DIGEST];
+    kept(headers, |name| {
+        name != AUTHORIZATION && !of_signature.contains(&name.as_str())
+    })
 }
 
 /// The encodings of a body: every `Content-Encoding` line, joined by commas; empty where there is none.
@@ -88,10 +106,11 @@ const SESSION_HEADERS: &[&str] = &[
 /// Headers that tell the agents of one session apart.
 const AGENT_HEADERS: &[&str] = &["x-claude-code-agent-id", "thread-id", "conversation_id"];
 
-/// RFC 1864, RFC 3230, RFC 9530 and the AWS signature's own.
-const SIGNED_HEADERS: &[&str] = &["content-md5", "digest", "content-digest", "x-amz-content-sha256"];
+/// RFC 1864, RFC 3230, RFC 9530.
+const DIGESTS: &[&str] = &["content-md5", "digest", "content-digest"];
+/// The AWS signature's own.
+const SIGNED_DIGEST: &str = "x-amz-content-sha256";
 
-/// Copies instead of removing, because removal from a map changes the order of what is left.
 fn end_to_end(headers: &HeaderMap, also: impl Fn(&HeaderName) -> bool) -> HeaderMap {
     let named_by_connection: Vec<&str> = headers
         .get_all(CONNECTION)
@@ -100,16 +119,21 @@ fn end_to_end(headers: &HeaderMap, also: impl Fn(&HeaderName) -> bool) -> Header
         .flat_map(|value| value.split(','))
         .map(str::trim)
         .collect();
-    let mut kept = HeaderMap::with_capacity(headers.len());
-    for (name, value) in headers {
+    kept(headers, |name| {
         let named = || {
             named_by_connection
                 .iter()
                 .any(|named| named.eq_ignore_ascii_case(name.as_str()))
         };
-        if !is_hop_by_hop(name) && !named() && also(name) {
-            kept.append(name.clone(), value.clone());
-        }
+        !is_hop_by_hop(name) && !named() && also(name)
+    })
+}
+
+/// Copies instead of removing, because removal from a map changes the order of what is left.
+fn kept(headers: &HeaderMap, keep: impl Fn(&HeaderName) -> bool) -> HeaderMap {
+    let mut kept = HeaderMap::with_capacity(headers.len());
+    for (name, value) in headers.iter().filter(|(name, _)| keep(name)) {
+        kept.append(name.clone(), value.clone());
     }
     kept
 }

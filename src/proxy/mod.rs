@@ -3,12 +3,13 @@
 //! `server` takes connections and drains them, `exchange` is the life of one request and names its phases in order:
 //! `receive`, `rewrite` (decode, parse, look up), `depart` (decide, apply, guard, record), `refusal` (send, and send
 //! again), `relay` and `observe` with its reader `answer`. `step` is the ledger's side of one request, `recent`
-//! what stands in for a ledger that does not answer, `report` what is said and counted. `target`, `headers` and `tenant` are pure and say where a request goes, what of its head goes
+//! what stands in for a ledger that does not answer, `signing` with its `credentials` what replaces a signature, `report` what is said and counted. `target`, `headers` and `tenant` are pure and say where a request goes, what of its head goes
 //! along, and whose it is.
 
 pub mod admin;
 pub mod answer;
 pub mod bodies;
+pub mod credentials;
 pub mod depart;
 pub mod encoding;
 pub mod exchange;
@@ -22,6 +23,7 @@ pub mod relay;
 pub mod report;
 pub mod rewrite;
 pub mod server;
+pub mod signing;
 pub mod step;
 pub mod superseded;
 pub mod target;
@@ -46,6 +48,8 @@ pub struct Proxy {
     address: SocketAddr,
     client: upstream::Client,
     metrics: Arc<Metrics>,
+    /// The user's own, for upstreams whose requests are signed anew.
+    credentials: credentials::Chain,
     /// What was sent.
     ledger: Ledger,
     /// What providers take.

@@ -18,6 +18,7 @@ use crate::{
         Proxy, bodies,
         encoding::{self, DecodeError, Limits},
         headers, now_ms,
+        signing::Signing,
         target::{Format, Target},
     },
     route::{Destination, Route},
@@ -47,8 +48,8 @@ pub struct Prompt {
     /// It has no answer that a later request carries on (its tokens are counted, its history is summed up): no trace of
     /// it is kept.
     pub counts_only: bool,
-    /// A digest or a signature covers its bytes.
-    pub signed: bool,
+    /// Why no byte of it may change, if that is so.
+    pub pinned: Option<Passthrough>,
     /// When all this was found out.
     pub now_ms: u64,
 }
@@ -72,6 +73,8 @@ pub enum Passthrough {
     ServerState,
     /// A digest or a signature covers its bytes.
     Signed,
+    /// It was to be signed anew, and there are no credentials for that.
+    NoCredentials,
     /// The ledger failed.
     StateError,
     /// The ledger took too long.
@@ -94,7 +97,7 @@ const MAX_RATIO: usize = 200;
 pub async fn read(
     proxy: &Arc<Proxy>,
     target: &Target<'_>,
-    headers: &HeaderMap,
+    (headers, signing): (&HeaderMap, &Signing<'_>),
     received: Bytes,
 ) -> Result<Prompt, Passthrough> {
     let Format::Wire(format) = target.format else {
@@ -133,8 +136,8 @@ pub async fn read(
             (past, route, Some(reason))
         }
     };
-    let signed = headers::is_signed(headers);
-    if signed {
+    let pinned = signing.pins(headers);
+    if pinned.is_some() {
         route.policy.mode = Mode::Observe;
     }
     Ok(Prompt {
@@ -148,7 +151,7 @@ pub async fn read(
         route_key,
         received,
         counts_only,
-        signed,
+        pinned,
         now_ms,
     })
 }
@@ -266,6 +269,7 @@ impl Passthrough {
             Self::Fault(fault) => fault.as_str(),
             Self::ServerState => "server_state",
             Self::Signed => "signed",
+            Self::NoCredentials => "no_credentials",
             Self::StateError => "state_error",
             Self::StateSlow => "state_slow",
             Self::Guard => "guard",

@@ -34,6 +34,7 @@ mod replay;
 mod rewrite;
 mod sequences;
 mod service;
+mod signing;
 mod sim;
 mod streams;
 mod support;

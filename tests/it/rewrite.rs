@@ -91,6 +91,7 @@ pub async fn proxy_with(
         let given = PartialUpstream {
             url: url.into(),
             acts_as: Some(acts_as.into()),
+            ..PartialUpstream::default()
         };
         partial.upstreams.insert(name.into(), given);
     }

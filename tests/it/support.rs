@@ -263,6 +263,7 @@ pub fn partial(url: &str) -> Partial {
     let given = PartialUpstream {
         url: url.into(),
         acts_as: None,
+        ..PartialUpstream::default()
     };
     let names = ["openai", "anthropic", "gemini", "ollama"];
     Partial {

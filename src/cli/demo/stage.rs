@@ -53,6 +53,7 @@ impl Inkfast {
         let upstream = |host: &str| PartialUpstream {
             url: provider.url(),
             acts_as: Some(host.to_owned()),
+            ..PartialUpstream::default()
         };
         let config = Config::new(Partial {
             listen: Some(SocketAddr::from(([127, 0, 0, 1], 0))),

@@ -157,6 +157,7 @@ async fn one_upstream_that_is_down_leaves_the_others_alone() {
         PartialUpstream {
             url: nobody(),
             acts_as: None,
+            ..PartialUpstream::default()
         },
     );
     let proxy = start(partial).await;

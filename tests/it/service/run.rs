@@ -128,6 +128,7 @@ impl Service {
             let given = PartialUpstream {
                 url: url.clone(),
                 acts_as,
+                ..PartialUpstream::default()
             };
             partial.upstreams.insert(name.into(), given);
         }
