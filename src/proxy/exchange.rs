@@ -85,6 +85,7 @@ async fn open(
     let target =
         target::resolve(&proxy.config.upstreams, proxy.address, &head).map_err(RequestError::Target)?;
     line.set_target(&target);
+    line.ignores_cached = proxy.ignores_cached(&target);
     let received = receive(body, proxy.config.max_body, proxy.config.idle_timeout).await?;
     line.received_bytes = received.length();
     let signing = Signing::of(proxy, &target, &head.headers).await;
@@ -283,7 +284,14 @@ fn tell(
         tell_prompt(proxy, line, (prompt, planned, seq), status.is_success());
     }
     if let Some(reading) = reading {
-        line.usage = reading.usage;
+        let usage = reading.usage;
+        line.usage = usage.map(|usage| {
+            if line.ignores_cached {
+                usage.without_cache()
+            } else {
+                usage
+            }
+        });
         let plan = attempt.planned.as_deref().map(|planned| &planned.plan);
         report::count_answer(&proxy.metrics, line, plan, reading);
     }

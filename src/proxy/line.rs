@@ -102,6 +102,8 @@ pub struct RequestLine {
     pub prefix: Option<Prefix>,
     /// What the provider counted.
     pub usage: Option<Usage>,
+    /// What it says about cached tokens tells nothing.
+    pub ignores_cached: bool,
     /// From the body's arrival until the one that leaves was ready.
     pub rewrite: Option<Duration>,
     /// From the start to the answer's head.
@@ -128,6 +130,7 @@ impl RequestLine {
             passthrough: None,
             prefix: None,
             usage: None,
+            ignores_cached: false,
             rewrite: None,
             head_after: None,
             first_byte_after: None,

@@ -117,7 +117,7 @@ pub fn count(metrics: &Metrics, format: &'static str, prompt: &Prompt, planned: 
 pub fn count_answer(metrics: &Metrics, line: &RequestLine, plan: Option<&Plan>, reading: &Reading) {
     let upstream = line.upstream.as_deref().unwrap_or("none");
     let model = line.model.as_deref().unwrap_or_default();
-    match reading.usage {
+    match line.usage {
         Some(usage) => metrics.record_usage(upstream, model, &input_tokens(&usage)),
         None => metrics.record_usage_missing(upstream, line.format.as_str()),
     }

@@ -128,6 +128,7 @@ fn unnamed<'a>(upstreams: &'a Upstreams, asked: &str, headers: &HeaderMap) -> &'
             .is_some_and(|(_, q)| q.split('&').any(|pair| pair.starts_with("key=")))
     };
     let name = match classify(&Method::POST, path).0 {
+        _ if path.starts_with("/v1") && path.contains("/projects/") => Some("vertex"),
         // Gemini answers in OpenAI's format below its own version's path.
         _ if path.starts_with("/v1beta/") => Some("gemini"),
         Format::Wire(format) => format.home(),
@@ -258,6 +259,60 @@ mod tests {
                 "gemini",
                 "https://generativelanguage.googleapis.com/v1beta/models/g:streamGenerateContent?alt=sse",
                 "gemini",
+                "messages",
+            ),
+            (
+                "POST",
+                "/v1beta/models/g:countTokens",
+                "",
+                "gemini",
+                "https://generativelanguage.googleapis.com/v1beta/models/g:countTokens",
+                "gemini",
+                "other",
+            ),
+            (
+                "POST",
+                "/v1beta1/projects/p/locations/global/publishers/google/models/g:countTokens",
+                "",
+                "vertex",
+                "https://aiplatform.googleapis.com/v1beta1/projects/p/locations/global/publishers/google/models/g:countTokens",
+                "gemini",
+                "count_tokens",
+            ),
+            (
+                "POST",
+                "/v1/projects/p/locations/global/publishers/anthropic/models/count-tokens:rawPredict",
+                "",
+                "vertex",
+                "https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/anthropic/models/count-tokens:rawPredict",
+                "anthropic_messages",
+                "count_tokens",
+            ),
+            (
+                "POST",
+                "/copilot/chat/completions",
+                "",
+                "copilot",
+                "https://api.githubcopilot.com/chat/completions",
+                "openai_chat",
+                "messages",
+            ),
+            (
+                "POST",
+                "/gw/openai/deployments/dep/chat/completions?api-version=2026-01-01",
+                "",
+                "gw",
+                "http://gw:81/llm/openai/deployments/dep/chat/completions?api-version=2026-01-01",
+                "openai_chat",
+                "messages",
+            ),
+            (
+                "POST",
+                "/gw/anthropic/v1/messages",
+                "",
+                "gw",
+                "http://gw:81/llm/anthropic/v1/messages",
+                "anthropic_messages",
                 "messages",
             ),
             (

@@ -13,6 +13,7 @@ use crate::prefix::item::{Head, HeadForm, Item, Kind, Mark, Member, Message, Nam
 
 use super::answer::Draft;
 use super::body::{self, Context, Reader, Said};
+use super::call;
 use super::canonical;
 use super::envelope::{self, Content, Digests, Envelope};
 use super::head;
@@ -46,6 +47,12 @@ impl Wire for AnthropicMessages {
 
     fn parse(&self, body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Result<Request, Fault> {
         parse(body, context, known)
+    }
+
+    /// On Vertex the path names it.
+    fn model(&self, path: &str) -> Option<String> {
+        let vertex = path.ends_with("awPredict") && !path.ends_with("/count-tokens:rawPredict");
+        call::model_in_path(path).filter(|_| vertex)
     }
 
     fn shapes(&self) -> &'static Shapes {

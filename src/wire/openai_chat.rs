@@ -19,14 +19,18 @@ use super::head;
 use super::scan::{Cursor, Fault};
 use super::{Call, Part, Shapes, Wire};
 
-/// Members beside model, tools and messages that change the rendered prefix (same guide, table of settings).
-const RENDERED: [&str; 6] = [
+/// Members beside model, tools and messages that change the rendered prefix: OpenAI's (same guide, table of settings),
+/// and vLLM's own (docs.vllm.ai, "OpenAI-compatible server", extra parameters).
+const RENDERED: [&str; 9] = [
     "parallel_tool_calls",
     "response_format",
     "reasoning_effort",
     "verbosity",
+    "chat_template",
     "chat_template_kwargs",
     "documents",
+    "mm_processor_kwargs",
+    "cache_salt",
 ];
 
 const NAMES: Names = Names {
@@ -46,6 +50,12 @@ impl Wire for OpenaiChat {
 
     fn parse(&self, body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Result<Request, Fault> {
         parse(body, context, known)
+    }
+
+    /// Azure's deployments are in the path, and what the body says then counts for nothing.
+    fn model(&self, path: &str) -> Option<String> {
+        let (_, behind) = path.split_once("/deployments/")?;
+        behind.split('/').next().map(str::to_owned)
     }
 
     fn shapes(&self) -> &'static Shapes {
@@ -74,7 +84,7 @@ pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Re
             messages(reader, Kind::ToolCall)
         }
         "tools" => tools(reader),
-        "model" => reader.model(),
+        "model" if reader.request.model.is_none() => reader.model(),
         "user" | "safety_identifier" => {
             let user = reader.hint()?;
             reader.request.hints.user = user.or(reader.request.hints.user);
