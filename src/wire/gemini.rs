@@ -61,8 +61,8 @@ pub struct Gemini;
 impl Wire for Gemini {
     fn matches(&self, path: &str) -> Option<Call> {
         let call = Call::by_ending(path, ENDINGS)?;
-        // The Gemini API counts contents alone, or a request that is wrapped: no head may be put in (ai.google.dev,
-        // "Counting tokens", 2026-11-30). Vertex counts what it would answer.
+        // The Gemini API counts contents alone, or a request that is wrapped: no head may be put in, so its counts go
+        // unread (ai.google.dev/api/tokens, 2026-11-30). Vertex takes a head beside the contents.
         let counts_alone = call == Call::CountTokens && !path.contains("/publishers/");
         Some(if counts_alone { Call::Other } else { call })
     }

@@ -8,6 +8,7 @@
     reason = "a test fails by panicking, and its name is its documentation"
 )]
 
+mod answers;
 mod binary;
 mod captures;
 mod cases;
@@ -17,7 +18,9 @@ mod conversations;
 mod dashboards;
 mod demo;
 mod encoding;
+mod family;
 mod fixtures;
+mod gemini;
 mod harness;
 mod import_rules;
 mod invariants;
@@ -27,6 +30,7 @@ mod log_line;
 mod metrics;
 mod model_switch;
 mod observe;
+mod ollama;
 mod prompt;
 mod proxy;
 mod regression;

@@ -26,7 +26,7 @@ struct Completion<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// Where Groq tells the usage of a stream that did not ask for it (console.groq.com/docs, API reference, 2026-11-30).
+/// Where Groq tells the usage of a stream that did not ask for it (the types of its own client, `ChatCompletionChunk`).
 #[derive(Deserialize)]
 struct Groq<'a> {
     #[serde(borrow)]
