@@ -134,6 +134,8 @@ fn event(name: Option<&str>, data: &Value) -> Bytes {
     Bytes::from(format!("{line}data: {data}\n\n"))
 }
 
+pub(super) use ollama::loaded;
+
 /// What the endpoints that only count answer.
 pub(super) fn token_count(call: &Call, tokens: usize) -> Value {
     match call.format {

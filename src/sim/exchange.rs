@@ -113,17 +113,25 @@ impl State {
         if let Some(key) = config.aws.as_ref().filter(|_| call.is_bedrock()) {
             signing::check(incoming, key)?;
         }
-        let prompt = accept(
-            &call,
-            plain(incoming)?,
-            &self.held,
-            Some(api_key(incoming)),
-            config,
-        )?;
+        self.chat(&call, incoming, config, outcome)
+    }
+
+    fn chat(
+        &mut self,
+        call: &Call,
+        incoming: &Incoming,
+        config: &Config,
+        outcome: &mut Outcome,
+    ) -> Result<Outgoing, Refusal> {
+        let key = api_key(incoming);
+        let prompt = accept(call, plain(incoming)?, &self.held, Some(key), config)?;
         let rendered = check(&prompt, config)?;
         outcome.operator = Some(prompt.operator());
         if call.count_only {
-            return Ok(json_answer(&answer::token_count(&call, rendered.tokens.len())));
+            return Ok(json_answer(&answer::token_count(call, rendered.tokens.len())));
+        }
+        if prompt.only_loads() {
+            return Ok(json_answer(&answer::loaded(&prompt.model)));
         }
         // Only now: a refused request must not use up an answer.
         let scripted = self.script.pop_front();
@@ -132,30 +140,23 @@ impl State {
             return Ok(scripted_error(answer, call.error_format()));
         }
         // An error above neither reads nor writes; from here on the prompt counts as processed.
-        let scope = Scope::of(&prompt, api_key(incoming));
+        let scope = Scope::of(&prompt, key);
         outcome.reach = self
             .history
             .reach(incoming.number, scope.everywhere, &rendered.tokens);
         let lookup = self.cache.look_up(scope.here, &prompt, &rendered, config);
         let usage = usage(&prompt, &rendered, &lookup, &answer, config);
         outcome.usage = answer.body.is_none().then_some(usage);
-        let reply = Reply {
-            call: &call,
+        let encoded = answer::encode(&Reply {
+            call,
             prompt: &prompt,
             signature: thinking::sign(&rendered, &answer::signed(prompt.format, &answer), config.seed),
             answer: &answer,
             dialect: config.dialect,
             usage,
             number: incoming.number,
-        };
-        let (pieces, content_type) = answer::encode(&reply);
-        Ok(Outgoing {
-            status: answer.status(),
-            content_type,
-            pieces: answer.body.clone().map_or(pieces, |body| vec![body]),
-            manner: answer,
-            lookup,
-        })
+        });
+        Ok(outgoing(encoded, answer, lookup))
     }
 
     /// Creates an explicit cache of Gemini's.
@@ -266,6 +267,16 @@ fn usage(prompt: &Prompt, rendered: &Rendered, lookup: &Lookup, answer: &Answer,
         written: if silent { 0 } else { lookup.written },
         written_1h: if silent { 0 } else { lookup.written_1h },
         output: answer::output_tokens(prompt.format, config.dialect, answer),
+    }
+}
+
+fn outgoing((pieces, content_type): (Vec<Bytes>, &'static str), answer: Answer, lookup: Lookup) -> Outgoing {
+    Outgoing {
+        status: answer.status(),
+        content_type,
+        pieces: answer.body.clone().map_or(pieces, |body| vec![body]),
+        manner: answer,
+        lookup,
     }
 }
 

@@ -5,8 +5,8 @@
 //! It shares no code with the rest of the crate, has its own decoding and its own table of models, so that it cannot repeat
 //! a mistake of the proxy's. `inkfast demo` and the tests use it; it is not a model and not a benchmark. A request goes
 //!
-//! `server` (socket, `tap`) -> `exchange` -> `endpoint` -> `decode` -> `validate` -> `prompt` (hoist, drop) -> `render` -> `thinking` ->
-//! `script` -> `history`, `cache` -> `answer` -> `delivery`
+//! `server` (socket, `tap`) -> `exchange` -> `endpoint` -> `signing` (Bedrock) -> `decode` -> `held` (Gemini) -> `validate` ->
+//! `prompt` (hoist, drop) -> `render` -> `thinking` -> `script` -> `history`, `cache` -> `answer` -> `delivery`
 //!
 //! and each is [`Recorded`]. The head of `render.rs` says how tokens are counted, so that a test can do it by hand.
 

@@ -160,6 +160,11 @@ impl Prompt {
         }
     }
 
+    /// Without anything to answer, Ollama loads the model and no more.
+    pub(super) fn only_loads(&self) -> bool {
+        self.format == Format::Ollama && self.head.is_empty() && self.turns.is_empty()
+    }
+
     /// Leaves out the head blocks that only say which client this is.
     pub(super) fn strip_attribution(&mut self) {
         let says_client = |block: &Block| {

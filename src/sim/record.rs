@@ -25,7 +25,8 @@ pub struct Recorded {
     pub body: Bytes,
     /// Status answered.
     pub status: u16,
-    /// None where the answer carries no usage.
+    /// None where there is no answer to a prompt: refused, only counted, only loaded, or the body was scripted. It is the
+    /// provider's own count, also where the answer tells less (Ollama, vLLM).
     pub usage: Option<Usage>,
     /// How much of it was sent before.
     pub reach: Reach,
@@ -43,23 +44,23 @@ impl Recorded {
     }
 }
 
-/// Tokens as answered, one convention for both formats.
+/// Tokens as answered, one convention for all formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// The whole prompt, cached or not.
     pub total: usize,
     /// Read from the cache.
     pub cached: usize,
-    /// Written to the cache for five minutes (Anthropic), or at all (GPT-5.6 and later; else 0).
+    /// Written to the cache for five minutes (Anthropic, Converse), or at all (GPT-5.6 and later; else 0).
     pub written: usize,
-    /// Written for an hour (Anthropic).
+    /// Written for an hour (Anthropic, Converse).
     pub written_1h: usize,
-    /// The answer's own.
+    /// The answer's own, thinking included.
     pub output: usize,
 }
 
 impl Usage {
-    /// Neither read nor written: Anthropic's `input_tokens`.
+    /// Neither read nor written: Anthropic's `input_tokens`, Converse's `inputTokens`.
     pub fn uncached(&self) -> usize {
         self.total - self.cached - self.written - self.written_1h
     }

@@ -6,6 +6,17 @@ use serde_json::{Value, json};
 use super::{Reply, pieces};
 use crate::sim::endpoint::hosted::Face;
 
+/// The answer to a request without a prompt.
+pub(in crate::sim) fn loaded(model: &str) -> Value {
+    json!({
+        "model": model,
+        "created_at": CREATED,
+        "message": {"role": "assistant", "content": ""},
+        "done": true,
+        "done_reason": "load",
+    })
+}
+
 pub(super) fn whole(reply: &Reply) -> Value {
     let answer = reply.answer;
     let mut message = message("content", answer.text.as_deref().unwrap_or_default());
@@ -60,7 +71,7 @@ fn calls(reply: &Reply) -> Value {
 fn line(reply: &Reply, message: &Value) -> Value {
     let mut line = json!({
         "model": reply.prompt.model,
-        "created_at": "2026-11-30T00:00:00Z",
+        "created_at": CREATED,
         "done": false,
     });
     if reply.call.face != Face::Generate {
@@ -90,6 +101,8 @@ fn finish(reply: &Reply, line: &mut Value) {
     line["eval_duration"] = json!(written);
 }
 
+/// Fixed, so that equal requests get equal bytes.
+const CREATED: &str = "2026-11-30T00:00:00Z";
 /// A token takes a millisecond.
 const NANOSECONDS: u64 = 1_000_000;
 /// To find that the model is loaded.

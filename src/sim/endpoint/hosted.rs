@@ -89,10 +89,10 @@ impl Call {
             (format, _) => (format, body),
         };
         match self.face {
-            Face::Invoke => platform_version(&body, "bedrock-", &["model", "stream"])?,
+            Face::Invoke => platform_version(&body, &["model", "stream"])?,
             Face::Vertex { .. } if format == Format::AnthropicMessages => {
                 let extra: &[&str] = if self.model.is_some() { &["model"] } else { &[] };
-                platform_version(&body, "vertex-", extra)?;
+                platform_version(&body, extra)?;
             }
             Face::Vertex { .. } => every_content_has_a_role(&body)?,
             _ => {}
@@ -137,7 +137,7 @@ fn ollama(path: &str) -> Option<Call> {
 /// `/model/{id}/{verb}`; the id may be an ARN, encoded or not.
 fn bedrock(path: &str) -> Option<Call> {
     let (id, verb) = path.split_once("/model/")?.1.rsplit_once('/')?;
-    let id = Some(percent_decode_str(id).decode_utf8_lossy().into_owned());
+    let id = Some(decoded(id));
     let (format, face, stream) = match verb {
         "converse" | "count-tokens" => (Format::BedrockConverse, Face::Plain, false),
         "converse-stream" => (Format::BedrockConverse, Face::Plain, true),
@@ -151,7 +151,7 @@ fn bedrock(path: &str) -> Option<Call> {
 /// `.../models/{model}:{verb}`, on Vertex below a publisher.
 fn google(path: &str, query: &str) -> Option<Call> {
     let (front, verb) = path.rsplit_once(':')?;
-    let model = front.rsplit('/').next()?.to_owned();
+    let model = decoded(front.rsplit('/').next()?);
     let on_vertex = path.contains("/publishers/");
     let array = verb == "streamGenerateContent" && !query.split('&').any(|pair| pair == "alt=sse");
     let (face, format) = match (on_vertex, path.contains("/publishers/anthropic/")) {
@@ -171,6 +171,10 @@ fn google(path: &str, query: &str) -> Option<Call> {
         }
         _ => None,
     }
+}
+
+fn decoded(segment: &str) -> String {
+    percent_decode_str(segment).decode_utf8_lossy().into_owned()
 }
 
 /// Bedrock's `input`: a Converse body, or an InvokeModel body in base64.
@@ -194,13 +198,13 @@ fn counted_contents(body: Json) -> Json {
     inner.cloned().unwrap_or(body)
 }
 
-fn platform_version(body: &Json, prefix: &str, extra: &[&str]) -> Result<(), Refusal> {
+/// The version is in the body; older clients send the platform's own (`bedrock-2023-05-31`), newer ones the API's.
+fn platform_version(body: &Json, extra: &[&str]) -> Result<(), Refusal> {
     if let Some(key) = extra.iter().find(|key| body.get(key).is_some()) {
         return Err(Refusal::new(format!("{key}: Extra inputs are not permitted")));
     }
     match body.str("anthropic_version") {
-        Some(version) if version.starts_with(prefix) => Ok(()),
-        Some(_) => Err(Refusal::new("Invalid API version")),
+        Some(_) => Ok(()),
         None => Err(Refusal::new("anthropic_version: Field required")),
     }
 }

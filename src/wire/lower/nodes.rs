@@ -51,7 +51,7 @@ pub fn insert(request: &Request, nodes: &[Arc<Node>], shapes: &Shapes, edits: &m
         }
     }
     for (index, inside) in inside {
-        splicer.into_message(&request.layout.messages[index as usize], &inside, &mut made);
+        splicer.fill_message(&request.layout.messages[index as usize], &inside, &mut made);
     }
     edits.extend(made.iter().cloned());
     made
@@ -99,7 +99,7 @@ struct Splicer<'a> {
 }
 
 impl Splicer<'_> {
-    fn into_message(&self, message: &Message, inside: &Inside<'_>, made: &mut Vec<Edit>) {
+    fn fill_message(&self, message: &Message, inside: &Inside<'_>, made: &mut Vec<Edit>) {
         let spliced = self.spliced(message, inside);
         match self.as_held(message, inside, &spliced) {
             Some(held) => made.push(held),
@@ -117,7 +117,7 @@ impl Splicer<'_> {
                 push(&mut made, token.start + 1, text(&inside.lead));
                 push(&mut made, token.end - 1, text(&inside.trail));
             }
-            Content::Blocks(_, blocks) => self.into_blocks(blocks, inside, &mut made),
+            Content::Blocks(_, blocks) => self.fill_blocks(blocks, inside, &mut made),
             Content::Other => {}
         }
         made
@@ -187,7 +187,7 @@ impl Splicer<'_> {
         push(made, token.end, back);
     }
 
-    fn into_blocks(&self, blocks: &[Range<usize>], inside: &Inside<'_>, made: &mut Vec<Edit>) {
+    fn fill_blocks(&self, blocks: &[Range<usize>], inside: &Inside<'_>, made: &mut Vec<Edit>) {
         let history = &self.request.history;
         for (index, node) in &inside.before {
             made.push(at(history[*index].range.start, &[&node.bytes, b","]));

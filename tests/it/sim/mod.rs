@@ -4,10 +4,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod answers;
+mod bedrock;
 mod cache;
 mod cache_chat;
+mod dialects;
+mod gemini;
+mod ollama;
 mod refusals;
+mod signing;
 mod thinking;
+mod vertex;
 mod views;
 
 use std::io::{Read, Write};
