@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::digest::Digest;
 use super::item::{Content, Item, Kind, Request, Role, prompt_digest};
 use super::past::{Node, Past, Path, Slot};
-use super::policy::{Mutant, Placement, Policy, Row, ToolLoop};
+use super::policy::{Carrier, Mutant, Placement, Policy, Row, ToolLoop};
 use crate::prompt::{Entry, derive};
 
 /// A legal place for a new node.
@@ -161,7 +161,7 @@ fn by_row(
     match row.placement {
         Placement::BeforeUserRun => Ok((before_run(&turn, sent), Slot::Message)),
         Placement::AfterUserTurn => after_turn(request, &turn).map(|position| (position, Slot::Message)),
-        Placement::BlockInUserTurn => block_in_turn(request, &turn, sent),
+        Placement::BlockInUserTurn => block_in_turn(request, &turn, sent, row.carrier),
         Placement::InsideUserMessage if in_loop => Ok((turn.end, Slot::Message)),
         Placement::InsideUserMessage => inside_message(request, &turn, sent),
     }
@@ -231,7 +231,12 @@ fn after_turn(request: &Request, turn: &Turn) -> Result<usize, Miss> {
     }
 }
 
-fn block_in_turn(request: &Request, turn: &Turn, sent: usize) -> Result<(usize, Slot), Miss> {
+fn block_in_turn(
+    request: &Request,
+    turn: &Turn,
+    sent: usize,
+    carrier: Carrier,
+) -> Result<(usize, Slot), Miss> {
     let items = &request.history[turn.start..turn.end];
     let user_end = turn.start
         + items
@@ -249,7 +254,12 @@ fn block_in_turn(request: &Request, turn: &Turn, sent: usize) -> Result<(usize, 
         return Err(Miss::None);
     }
     let floor = turn.results.unwrap_or(user_start).max(sent);
-    if floor == user_start {
+    // Where results are a content of their own, a text part beside them would be none of the user's.
+    let apart = carrier == Carrier::TextPart
+        && request.history[floor..user_end.max(floor)]
+            .first()
+            .is_some_and(|item| item.mark.opens && item.mark.role == Role::User);
+    if floor == user_start || apart {
         let holder = &request.layout.messages[request.history[floor].message as usize];
         return if holder.content == Content::Other {
             Err(Miss::None)

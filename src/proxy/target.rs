@@ -128,7 +128,7 @@ fn unnamed<'a>(upstreams: &'a Upstreams, asked: &str, headers: &HeaderMap) -> &'
             .is_some_and(|(_, q)| q.split('&').any(|pair| pair.starts_with("key=")))
     };
     let name = match classify(&Method::POST, path).0 {
-        _ if path.starts_with("/v1") && path.contains("/projects/") => Some("vertex"),
+        _ if path.starts_with("/v1") && path.split('/').nth(2) == Some("projects") => Some("vertex"),
         // Gemini answers in OpenAI's format below its own version's path.
         _ if path.starts_with("/v1beta/") => Some("gemini"),
         Format::Wire(format) => format.home(),
@@ -340,6 +340,15 @@ mod tests {
                 "ollama",
                 "http://127.0.0.1:11434/api/tags",
                 "ollama",
+                "other",
+            ),
+            (
+                "GET",
+                "/v1/organization/projects/p",
+                "",
+                "openai",
+                "https://api.openai.com/v1/organization/projects/p",
+                "other",
                 "other",
             ),
             (

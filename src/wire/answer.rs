@@ -48,7 +48,8 @@ pub struct Reading {
 pub struct Answer {
     /// All text blocks of the first choice, joined without a separator; at most [`MAX_TEXT`] bytes.
     pub text: String,
-    /// The ids of the tool calls, in order; tools that the provider runs itself do not count.
+    /// The ids of the tool calls, in order, or what calls without ids are known by; tools that the provider runs itself
+    /// do not count.
     pub call_ids: Vec<String>,
     /// Whether nothing was left out for size.
     pub complete: bool,

@@ -38,7 +38,7 @@ pub struct Context<'a> {
 pub struct Said {
     /// Their text, blocks joined.
     pub text: String,
-    /// The ids of their tool calls.
+    /// The ids of their tool calls, or what those without ids are known by.
     pub calls: Vec<String>,
 }
 

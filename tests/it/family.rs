@@ -297,3 +297,82 @@ async fn sessions_of_the_family_keep_conversations_apart() {
         assert_ne!(lineages[0], lineages[1], "{name}");
     }
 }
+
+#[tokio::test]
+async fn every_form_of_an_answer_is_counted_and_passes_unchanged() {
+    let bench = Bench::new().await;
+    let gemini = json!({"contents": [{"role": "user", "parts": [{"text": "one"}]}]});
+    let chat = json!({"model": "m", "messages": [{"role": "user", "content": "one"}]});
+    let mut whole = chat.clone();
+    whole["stream"] = false.into();
+    let generate = json!({"model": "m", "prompt": "one"});
+    let vertex = "/gemini/v1/projects/p/locations/l/publishers/google/models";
+    for (path, body, form) in [
+        (
+            "/v1beta/models/gemini-3.5-flash:streamGenerateContent?alt=sse",
+            &gemini,
+            "data: {",
+        ),
+        (
+            "/v1beta/models/gemini-3.5-flash:streamGenerateContent?key=k",
+            &gemini,
+            "[{",
+        ),
+        ("/v1beta/models/gemini-3.5-flash:generateContent", &gemini, "{"),
+        (
+            &format!("{vertex}/gemini-3.5-flash:generateContent"),
+            &gemini,
+            "{",
+        ),
+        ("/api/chat", &chat, "{"),
+        ("/api/chat", &whole, "{"),
+        ("/api/generate", &generate, "{"),
+    ] {
+        let (status, answer) = bench.ask(path, &[], body.to_string()).await;
+        assert_eq!(status, 200, "{answer}");
+        assert!(answer.contains(form), "{answer}");
+        let summary = bench.summary();
+        let seen = bench.provider.recorded().pop().unwrap();
+        assert_eq!(seen.body, body.to_string());
+        let usage = summary
+            .usage
+            .unwrap_or_else(|| panic!("no usage: {path} {answer}"));
+        assert_eq!(
+            usage.input_total,
+            seen.usage.map(|usage| usage.total as u64),
+            "{path}"
+        );
+        assert_eq!(
+            summary.passthrough,
+            (path == "/api/generate").then_some("server_state")
+        );
+    }
+}
+
+#[tokio::test]
+async fn claude_on_vertex_takes_a_system_message_by_the_model_in_its_path() {
+    let publisher = "/v1/projects/p/locations/us-east5/publishers/anthropic/models";
+    for (model, expected) in [
+        (
+            "claude-opus-5@20260801",
+            &["user", "assistant", "user", "system"][..],
+        ),
+        ("claude-opus-4-6@20260201", &["user", "assistant", "user"]),
+    ] {
+        let bench = bench("", &acts_as("us-east5-aiplatform.googleapis.com")).await;
+        let path = format!("/family{publisher}/{model}:rawPredict");
+        let said = json!([{"role": "user", "content": "one"}, {"role": "assistant", "content": "Said."}, {"role": "user", "content": "two"}]);
+        for (mode, messages) in [("plan", json!([said[0]])), ("act", said.clone())] {
+            bench.provider.push(Answer::text("Said."));
+            let body = json!({
+                "anthropic_version": "vertex-2023-10-16", "max_tokens": 9, "system": prompt(mode), "messages": messages,
+            });
+            let (status, answer) = bench.ask(&path, &[], body.to_string()).await;
+            assert_eq!(status, 200, "{answer}");
+        }
+        let sent = bench.sent();
+        assert_eq!(roles(&sent[1]), expected, "{model}");
+        let body: Value = serde_json::from_slice(&sent[1]).unwrap();
+        assert_eq!(body["system"], prompt("plan"));
+    }
+}

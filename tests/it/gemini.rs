@@ -131,6 +131,45 @@ fn an_edit_that_is_taken_back_is_a_second_update() {
 }
 
 #[test]
+fn an_edit_behind_results_goes_into_the_users_own_content() {
+    let mut core = Core::new(Format::Gemini, HOST);
+    exchange(
+        &mut core,
+        &body("plan", &[ONE]),
+        &said("", &[r#"read{"path":"a"}"#]),
+    );
+    let turn = exchange(
+        &mut core,
+        &body("act", &[ONE, CALL, RESULT, TWO]),
+        &said("Yes.", &[]),
+    );
+    let with_node = TWO.replace(
+        r#"{"text":"two"}"#,
+        &format!(r#"{},{{"text":"two"}}"#, node(&turn)),
+    );
+    assert_eq!(turn.out, body("plan", &[ONE, CALL, RESULT, &with_node]));
+}
+
+#[test]
+fn a_head_that_is_gone_is_put_back_and_cancelled() {
+    let mut core = Core::new(Format::Gemini, HOST);
+    let tools = r#""tools":[{"functionDeclarations":[{"name":"read"}]}]"#;
+    let frozen = format!(r#"{{"parts":[{{"text":"{}"}}]}}"#, head("plan"));
+    let with = |contents: &[&str]| {
+        let contents = contents.join(",");
+        format!(r#"{{"systemInstruction":{frozen},{tools},"contents":[{contents}]}}"#)
+    };
+    exchange(&mut core, &Bytes::from(with(&[ONE])), &said("Said.", &[]));
+    let without = format!(r#"{{{tools},"contents":[{ONE},{SAID},{TWO}]}}"#);
+    let turn = exchange(&mut core, &Bytes::from(without), &said("Yes.", &[]));
+    let with_node = TWO.replace(
+        r#"{"text":"two"}"#,
+        &format!(r#"{},{{"text":"two"}}"#, node(&turn)),
+    );
+    assert_eq!(turn.out, with(&[ONE, SAID, &with_node]));
+}
+
+#[test]
 fn an_edit_in_a_tool_loop_passes_through() {
     let mut core = Core::new(Format::Gemini, HOST);
     exchange(
