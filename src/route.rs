@@ -1,9 +1,13 @@
 //! A route's facts: one table per fact, rows with source and date, and what was learned since.
 //!
-//! Pure: the table's text and the learned refusals come in, a [`Route`] comes out. `config/routes.toml` is the table
-//! that is built in; rows of a user's own table come before its rows.
+//! Pure: the table's text and the names of rows that were given up come in, a [`Route`] comes out. `config/routes.toml`
+//! is the table that is built in; rows of a user's own table come before its rows. [`warmth`] and
+//! [`evidence`] say what the token counts of answers teach.
 
-use serde::Deserialize;
+pub mod evidence;
+pub mod warmth;
+
+use serde::{Deserialize, Serialize};
 
 use crate::prefix::policy::{Mode, Policy, Row, TextMode};
 use crate::wire::format::Format;
@@ -23,6 +27,8 @@ pub struct Table {
     cache_ttl: Vec<Fact<u32>>,
     cached_price: Vec<Fact<f64>>,
     usage_cached: Vec<Fact<Cached>>,
+    cache_minimum: Vec<Fact<u64>>,
+    cache_at_markers: Vec<Fact<bool>>,
     refusals: Vec<Fact<Vec<String>>>,
 }
 
@@ -57,8 +63,50 @@ pub struct Route {
     pub attribution: bool,
     /// For reading a refusal, in lower case.
     pub refusals: Vec<String>,
-    /// The rows' numbers in the table's order, before incapable ones were left out: names for what is learned.
-    pub row_names: Vec<u32>,
+    /// For reading token counts.
+    pub cache: warmth::Facts,
+}
+
+/// Why a row was given up on a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Finding {
+    /// An upstream answered with an error that names the form.
+    Refused,
+    /// The upstream moves it to the front, and what stood in its cache is lost.
+    Hoisted,
+    /// The upstream leaves it out.
+    Dropped,
+    /// The model reads it and does not act by it.
+    Disobeyed,
+}
+
+/// The name of a route in the ledger.
+pub fn key(upstream: &str, format: Format, model: &str) -> String {
+    format!("{upstream}/{format}/{model}")
+}
+
+/// The name of a row: what it is, in the words of the table, so that it is the same row wherever it stands.
+pub fn row_name(row: &Row) -> String {
+    let words = (word(&row.carrier), word(&row.placement), word(&row.tool_loop));
+    format!("{}/{}/{}", words.0, words.1, words.2)
+}
+
+/// A value of the table as the table writes it.
+fn word(value: &impl Serialize) -> String {
+    let quoted = serde_json::to_string(value).unwrap_or_default();
+    quoted.trim_matches('"').to_owned()
+}
+
+impl Finding {
+    /// As shown and logged.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::Hoisted => "hoisted",
+            Self::Dropped => "dropped",
+            Self::Disobeyed => "disobeyed",
+        }
+    }
 }
 
 impl Table {
@@ -79,6 +127,8 @@ impl Table {
             cache_ttl: [own.cache_ttl, self.cache_ttl].concat(),
             usage_cached: [own.usage_cached, self.usage_cached].concat(),
             cached_price: [own.cached_price, self.cached_price].concat(),
+            cache_minimum: [own.cache_minimum, self.cache_minimum].concat(),
+            cache_at_markers: [own.cache_at_markers, self.cache_at_markers].concat(),
             refusals: [own.refusals, self.refusals].concat(),
         })
     }
@@ -93,13 +143,14 @@ impl Table {
         value(&self.usage_cached, to) == Some(Cached::Ignored)
     }
 
-    /// The route of a destination; rows that `incapable` names are left out.
-    pub fn route(&self, to: Destination<'_>, choice: Choice, incapable: &[u32]) -> Route {
+    /// The route of a destination; rows that `incapable` names (see [`row_name`]) are left out.
+    pub fn route(&self, to: Destination<'_>, choice: Choice, incapable: &[String]) -> Route {
         let rows = self.carriers.iter().find(|carriers| carriers.to.fits(to));
         let rows = rows.map_or(&[][..], |carriers| carriers.rows.as_slice());
-        let able = (0u32..).zip(rows).filter(|(name, _)| !incapable.contains(name));
-        let (row_names, rows): (Vec<u32>, Vec<Row>) = able.map(|(name, row)| (name, *row)).unzip();
+        let able = rows.iter().filter(|row| !incapable.contains(&row_name(row)));
+        let rows = able.copied().collect();
         let price = value(&self.cached_price, to);
+        let cache_ttl = value(&self.cache_ttl, to);
         Route {
             policy: Policy {
                 mode: choice.mode,
@@ -107,7 +158,7 @@ impl Table {
                 text: choice.text.or(value(&self.update_text, to)).unwrap_or_default(),
                 loopback: choice.loopback,
                 binds_thinking: value(&self.binds_thinking, to).unwrap_or(false),
-                cache_ttl: value(&self.cache_ttl, to),
+                cache_ttl,
                 prices: price.map(|cached| (cached, 1.0)),
                 mutant: None,
             },
@@ -117,7 +168,12 @@ impl Table {
                 .iter()
                 .map(|text| text.to_lowercase())
                 .collect(),
-            row_names,
+            cache: warmth::Facts {
+                ttl: cache_ttl,
+                minimum: value(&self.cache_minimum, to),
+                at_markers: value(&self.cache_at_markers, to).unwrap_or(false),
+                documented: cache_ttl.is_some() || price.is_some(),
+            },
         }
     }
 }
@@ -371,10 +427,14 @@ mod tests {
             text: None,
             loopback: true,
         };
-        let route = table.route(to, choice, &[0]);
+        let first = "system/before_user_run/after_results";
+        assert_eq!(row_name(&table.route(to, choice, &[]).policy.rows[0]), first);
+        let route = table.route(to, choice, &[first.to_owned()]);
         assert_eq!(route.policy.text, TextMode::Delta);
-        assert_eq!(route.policy.rows[0].carrier, Carrier::UserReminder);
-        assert_eq!(route.row_names, [1]);
+        let left: Vec<String> = route.policy.rows.iter().map(row_name).collect();
+        assert_eq!(left, ["user_reminder/inside_user_message/pass"]);
+        let other = table.route(to, choice, &["system/before_user_run/pass".to_owned()]);
+        assert_eq!(other.policy.rows.len(), 2, "that is another row");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::error::{LedgerError, Result};
 use super::find;
 use super::keys::Listing;
-use super::learned::{Learned, Routes};
+use super::learned::{self, Learned, Routes};
 use super::load::{Caches, Loaded, Loader};
 use super::rank;
 use super::store::{Lineage, Stats, Step, Store};
@@ -98,19 +98,24 @@ impl<S: Store> Book<S> {
         })
     }
 
-    /// Remembers that a route refused a row; an earlier note on the same row is replaced.
+    /// Remembers that a row does not work on a route; an earlier note on the same row is replaced.
     pub fn learn(&mut self, route: &str, learned: Learned) -> Result<()> {
         self.change_routes(|routes| routes.learn(route, learned))
     }
 
-    /// Forgets what a route refused.
+    /// Forgets what was learned of a route.
     pub fn unlearn(&mut self, route: &str) -> Result<()> {
         self.change_routes(|routes| routes.forget(route))
     }
 
-    /// What a route refused, expired notes included.
+    /// What was learned of a route, expired notes included.
     pub fn learned(&self, route: &str) -> Result<Vec<Learned>> {
         Ok(self.routes()?.of(route))
+    }
+
+    /// What was learned of all routes, by the route's name, expired notes included.
+    pub fn all_learned(&self) -> Result<Vec<(String, Vec<Learned>)>> {
+        Ok(self.routes()?.all())
     }
 
     /// The store's own key: 32 random bytes, made at the first call and kept ever after.
@@ -215,7 +220,7 @@ impl<S: Store> Book<S> {
 
     fn routes(&self) -> Result<Routes> {
         self.store
-            .meta("learned")?
+            .meta(learned::META)?
             .map_or(Ok(Routes::default()), |bytes| Routes::decode(&bytes))
     }
 
@@ -223,7 +228,7 @@ impl<S: Store> Book<S> {
         self.write(false, |book| {
             let mut routes = book.routes()?;
             change(&mut routes);
-            book.store.put_meta("learned", &routes.encode()?)
+            book.store.put_meta(learned::META, &routes.encode()?)
         })
     }
 

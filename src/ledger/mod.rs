@@ -154,6 +154,11 @@ impl Ledger {
         on!(self.base()?, Need::Read, |book| book.learned(&route))
     }
 
+    /// See [`Book::all_learned`].
+    pub async fn all_learned(&self) -> Result<Vec<(String, Vec<Learned>)>> {
+        on!(self.base()?, Need::Read, |book| book.all_learned())
+    }
+
     /// See [`Book::secret`].
     pub async fn secret(&self) -> Result<[u8; 32]> {
         on!(self.base()?, Need::Durable, |book| book.secret())

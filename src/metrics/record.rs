@@ -192,9 +192,8 @@ impl Metrics {
         self.provider.provider_misses.with_label_values(&[cause]).inc();
     }
 
-    /// A provider sent its own diagnosis.
-    pub fn record_diagnosis(&self, source: &'static str, cause: &'static str, agrees: bool) {
-        let agrees = if agrees { "true" } else { "false" };
+    /// A provider sent its own diagnosis, and our verdict agrees: `yes`, `no` or `unknown`.
+    pub fn record_diagnosis(&self, source: &'static str, cause: &'static str, agrees: &'static str) {
         self.provider
             .diagnostics
             .with_label_values(&[source, cause, agrees])

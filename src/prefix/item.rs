@@ -45,7 +45,7 @@ pub struct Request {
 /// One element of the prefix.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
-    /// Its bytes in the body: the message, or the content block.
+    /// Its bytes in the body: the message, or the content block with the markers that are blocks behind it.
     pub range: Range<usize>,
     /// What stays of it wherever it goes.
     pub mark: Mark,
@@ -166,7 +166,7 @@ pub struct Head {
     pub digest: Digest,
     /// Digest over the texts: two heads with one text in other blocks or roles share it.
     pub prompt: Digest,
-    /// Cache markers on head blocks: ordinal of the block and the marker member's bytes.
+    /// Cache markers on head blocks: ordinal of the block and the bytes of the marker, a member or a block behind it.
     pub markers: Vec<(u32, Range<usize>)>,
 }
 
@@ -184,7 +184,7 @@ pub struct HeadBlock {
 pub struct FrozenBlock {
     /// The element's bytes, markers cut out.
     pub bytes: Bytes,
-    /// Offset in `bytes` where a marker member may be put in again (with a leading comma).
+    /// Offset in `bytes` where a marker, a member or a block behind it, may be put in again (with a leading comma).
     pub marker_at: Option<u32>,
     /// Range in `bytes` of the text where the content is one bare string.
     pub string: Option<Range<u32>>,

@@ -30,7 +30,7 @@ use crate::{
         Proxy,
         answer::{AnswerReader, LastEvent},
         depart::{Attempt, Form, Planned},
-        headers,
+        headers, learning,
         line::RequestLine,
         observe::SideCopy,
         receive::{Received, receive},
@@ -42,6 +42,7 @@ use crate::{
         target::{self, Format, Target},
         upstream::OutgoingBody,
     },
+    route::{row_name, warmth::Miss},
     wire::{Call, answer::Reading},
 };
 
@@ -234,6 +235,9 @@ async fn observe(
         (prompt, &attempt, seq),
         reading.as_ref(),
     );
+    if let Some((prompt, planned)) = prompt.zip(attempt.planned.as_deref()) {
+        learn(proxy, &mut line, (prompt, planned, seq)).await;
+    }
     // A client that has the last event may leave: nothing is missing.
     let end = relay.end.filter(|end| *end != End::ClientLeft || !whole);
     let outcome = outcome(end.unwrap_or(End::Complete), status);
@@ -294,6 +298,26 @@ fn tell(
         });
         let plan = attempt.planned.as_deref().map(|planned| &planned.plan);
         report::count_answer(&proxy.metrics, line, plan, reading);
+    }
+}
+
+/// Weighs what the answer says of the cache: a miss of an intact prefix, a row of the route that does not work.
+async fn learn(
+    proxy: &Proxy,
+    line: &mut RequestLine,
+    (prompt, planned, seq): (&Prompt, &Planned, Option<u64>),
+) {
+    let Some(usage) = line.usage.filter(|_| !prompt.counts_only) else {
+        return;
+    };
+    let found = proxy.learning.weigh(prompt, planned, seq, &usage);
+    line.miss = found.miss.map(Miss::as_str);
+    if let Some(miss) = line.miss {
+        proxy.metrics.record_provider_miss(miss);
+    }
+    let row = planned.plan.new_node.as_ref().map(|node| node.spot.row);
+    if let Some((finding, row)) = found.finding.zip(row) {
+        learning::learn(proxy, prompt, row_name(&row), finding).await;
     }
 }
 

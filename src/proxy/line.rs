@@ -70,6 +70,8 @@ pub struct Summary {
     pub prefix: Option<Prefix>,
     /// What the provider counted.
     pub usage: Option<Usage>,
+    /// Why the provider's cache missed an intact prefix.
+    pub miss: Option<&'static str>,
 }
 
 /// What is known about a request; `None` where it never came to that.
@@ -104,6 +106,10 @@ pub struct RequestLine {
     pub usage: Option<Usage>,
     /// What it says about cached tokens tells nothing.
     pub ignores_cached: bool,
+    /// Why the provider's cache missed an intact prefix.
+    pub miss: Option<&'static str>,
+    /// What the vendor itself found, as `source/cause/agrees`, joined by commas.
+    pub diagnosis: Option<String>,
     /// From the body's arrival until the one that leaves was ready.
     pub rewrite: Option<Duration>,
     /// From the start to the answer's head.
@@ -131,6 +137,8 @@ impl RequestLine {
             prefix: None,
             usage: None,
             ignores_cached: false,
+            miss: None,
+            diagnosis: None,
             rewrite: None,
             head_after: None,
             first_byte_after: None,
@@ -195,6 +203,8 @@ impl RequestLine {
             cache_read = usage.cache_read,
             cache_write = usage.cache_write,
             output_tokens = usage.output,
+            miss = self.miss,
+            diagnosis = self.diagnosis.as_deref(),
             received_bytes = self.received_bytes,
             sent_bytes = self.sent_bytes,
             answer_bytes = self.answer_bytes,
@@ -215,6 +225,7 @@ impl RequestLine {
             passthrough: self.passthrough,
             prefix: self.prefix,
             usage: self.usage,
+            miss: self.miss,
         }
     }
 }

@@ -3,7 +3,9 @@
 //! `server` takes connections and drains them, `exchange` is the life of one request and names its phases in order:
 //! `receive`, `rewrite` (decode, parse, look up), `depart` (decide, apply, guard, record), `refusal` (send, and send
 //! again), `relay` and `observe` with its reader `answer`. `step` is the ledger's side of one request, `recent`
-//! what stands in for a ledger that does not answer, `signing` with its `credentials` what replaces a signature, `report` what is said and counted. `target`, `headers` and `tenant` are pure and say where a request goes, what of its head goes
+//! what stands in for a ledger that does not answer, `learning` what answers teach about a route, `signing` with its
+//! `credentials` what replaces a signature, `report` (with `diagnosis`) what is said and counted. `target`, `headers` and
+//! `tenant` are pure and say where a request goes, what of its head goes
 //! along, and whose it is.
 
 pub mod admin;
@@ -11,9 +13,11 @@ pub mod answer;
 pub mod bodies;
 pub mod credentials;
 pub mod depart;
+pub mod diagnosis;
 pub mod encoding;
 pub mod exchange;
 pub mod headers;
+pub mod learning;
 pub mod line;
 pub mod observe;
 pub mod receive;
@@ -57,6 +61,8 @@ pub struct Proxy {
     /// The last bodies of live conversations.
     bodies: bodies::Bodies,
     superseded: superseded::Superseded,
+    /// What answers teach about routes.
+    learning: learning::Learning,
     /// What went out last.
     recent: recent::Recent,
     tenants: tenant::Tenants,

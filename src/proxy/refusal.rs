@@ -13,18 +13,19 @@ use tokio::{sync::oneshot, time::timeout};
 
 use crate::{
     error::RequestError,
-    ledger::{Learned, Outcome},
+    ledger::Outcome,
     prefix::{Cause, past::Node, policy::Row},
     proxy::{
         Proxy,
         depart::{Attempt, Form, Planned},
         encoding::{self, Limits},
         exchange::{Reply, Sender},
-        headers, now_ms,
+        headers, learning,
         receive::joined,
         rewrite::Prompt,
         upstream::OutgoingBody,
     },
+    route::{Finding, row_name},
 };
 
 /// The head of the answer that counts, with the attempt that it answers.
@@ -37,8 +38,6 @@ pub struct Answered {
 
 /// More of an error is not read.
 const MAX_ERROR: usize = 64 << 10;
-/// How long a refusal is believed.
-const BELIEVED: Duration = Duration::from_secs(7 * 24 * 3600);
 /// The one refusal that is about the client's history and not about the form of an update
 /// (platform.claude.com, "Preserved thinking", 2026-11-30).
 const BOUND: &str = "bound to a different conversation";
@@ -193,20 +192,11 @@ async fn learn(proxy: &Proxy, prompt: Option<&Arc<Prompt>>, refused: &[usize]) {
     let Some(prompt) = prompt.filter(|prompt| !prompt.counts_only) else {
         return;
     };
-    for row in refused.iter().filter_map(|row| prompt.route.row_names.get(*row)) {
-        let at_ms = now_ms();
-        let note = Learned {
-            row: *row,
-            at_ms,
-            until_ms: at_ms + BELIEVED.as_millis() as u64,
-        };
-        let learned = timeout(
-            proxy.config.state_timeout,
-            proxy.ledger.learn(&prompt.route_key, note),
-        );
-        if !matches!(learned.await, Ok(Ok(()))) {
-            tracing::warn!(event = "state_error", "a refusal was not learned");
-        }
+    for row in refused
+        .iter()
+        .filter_map(|row| prompt.route.policy.rows.get(*row))
+    {
+        learning::learn(proxy, prompt, row_name(row), Finding::Refused).await;
     }
 }
 

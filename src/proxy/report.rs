@@ -8,13 +8,11 @@ use crate::{
     prompt::{GroupKind, Rendering, looks_like_sentinel},
     proxy::{
         depart::Planned,
+        diagnosis,
         line::{Prefix, RequestLine},
         rewrite::Prompt,
     },
-    wire::{
-        answer::{MissReason, Reading},
-        usage::Usage,
-    },
+    wire::{answer::Reading, usage::Usage},
 };
 
 /// The part of the log line that is about the prompt.
@@ -113,24 +111,28 @@ pub fn count(metrics: &Metrics, format: &'static str, prompt: &Prompt, planned: 
     }
 }
 
-/// Counts what a good answer says about itself.
-pub fn count_answer(metrics: &Metrics, line: &RequestLine, plan: Option<&Plan>, reading: &Reading) {
+/// Bytes of the items that went out.
+pub fn sent_bytes(prompt: &Prompt, planned: &Planned) -> u64 {
+    let new = planned.lowered.new_node.as_ref();
+    lengths(prompt, planned).sum::<u64>() + new.map_or(0, |node| node.bytes.len() as u64)
+}
+
+/// Counts what a good answer says about itself, and notes what the vendor found.
+pub fn count_answer(metrics: &Metrics, line: &mut RequestLine, plan: Option<&Plan>, reading: &Reading) {
     let upstream = line.upstream.as_deref().unwrap_or("none");
     let model = line.model.as_deref().unwrap_or_default();
     match line.usage {
         Some(usage) => metrics.record_usage(upstream, model, &input_tokens(&usage)),
         None => metrics.record_usage_missing(upstream, line.format.as_str()),
     }
-    if let Some(miss) = reading.diagnostics.cache_miss {
-        let agrees = plan.is_some_and(|plan| agrees(miss.reason, &plan.sent));
-        metrics.record_diagnosis("diagnostics", miss.reason.as_str(), agrees);
-    }
-    for transformation in &reading.diagnostics.transformations {
-        // Its reasons are the vendor's open set; only the kind that this version knows is told apart.
-        let dropped = transformation.kind == "thinking_dropped";
-        let cause = if dropped { "thinking_dropped" } else { "other" };
-        let broke = plan.is_some_and(|plan| plan.sent.is_break());
-        metrics.record_diagnosis("input_transformations", cause, broke);
+    let sent = plan.map(|plan| &plan.sent);
+    for one in diagnosis::all(&reading.diagnostics, sent) {
+        metrics.record_diagnosis(one.source, one.cause, one.agrees.as_str());
+        let noted = format!("{}/{}/{}", one.source, one.cause, one.agrees.as_str());
+        match &mut line.diagnosis {
+            Some(all) => *all = format!("{all},{noted}"),
+            none => *none = Some(noted),
+        }
     }
 }
 
@@ -239,28 +241,5 @@ fn input_tokens(usage: &Usage) -> InputTokens {
             unknown: usage.input_total,
             ..InputTokens::default()
         },
-    }
-}
-
-/// Whether the vendor's reason is of the kind that our verdict on what left names.
-fn agrees(reason: MissReason, sent: &Verdict) -> bool {
-    use Cause::*;
-    match reason {
-        MissReason::ModelChanged => sent.cause == ModelChanged,
-        MissReason::SystemChanged => matches!(
-            sent.cause,
-            SystemChanged | SystemVolatile(_) | SystemReordered | NoSlot | Refused | Guard | Rebaseline
-        ),
-        MissReason::ToolsChanged => {
-            matches!(
-                sent.cause,
-                ToolsAdded | ToolsRemoved | ToolsReordered | ToolChanged
-            )
-        }
-        MissReason::MessagesChanged => matches!(
-            sent.cause,
-            HistoryEdited | HistoryTruncated | HistoryCompacted | ItemsReordered | ItemsInserted
-        ),
-        MissReason::PreviousMessageNotFound | MissReason::Unavailable | MissReason::Other => false,
     }
 }

@@ -22,7 +22,7 @@ use crate::{
         signing::Signing,
         target::{Format, Target},
     },
-    route::{Destination, Route},
+    route::{self, Destination, Route},
     wire::{Call, body::Context, format, scan::Fault},
 };
 
@@ -128,10 +128,10 @@ pub async fn read(
         return Err(Passthrough::ServerState);
     }
     let model = request.model.as_deref().unwrap_or_default();
-    let route_key = format!("{}/{format}/{model}", target.upstream.name);
+    let route_key = route::key(&target.upstream.name, format, model);
     let now_ms = now_ms();
     let behind = target.upstream.model_behind(model);
-    let route = |incapable: &[u32]| proxy.route(host, format, behind, incapable);
+    let route = |incapable: &[String]| proxy.route(host, format, behind, incapable);
     let (past, mut route, doubt) = match look_up(proxy, scope, &keys, &route_key).await {
         Ok((past, learned)) => (past, route(&incapable(&learned, now_ms)), None),
         Err(reason) => {
@@ -219,10 +219,10 @@ async fn look_up(
     Passthrough::of_state(timeout(proxy.config.state_timeout, both).await)
 }
 
-/// The rows that are still believed to be refused.
-fn incapable(learned: &[Learned], now_ms: u64) -> Vec<u32> {
-    let believed = learned.iter().filter(|note| note.until_ms > now_ms);
-    believed.map(|note| note.row).collect()
+/// The rows that are still believed not to work.
+fn incapable(learned: &[Learned], now_ms: u64) -> Vec<String> {
+    let believed = learned.iter().filter(|note| note.is_believed(now_ms));
+    believed.map(|note| note.row.clone()).collect()
 }
 
 /// What is known without the ledger: the past is what went out last, and no new node can travel. None where the
@@ -265,8 +265,8 @@ impl Proxy {
         })
     }
 
-    /// The facts about a destination, without the rows that it refused.
-    fn route(&self, host: &str, format: format::Format, model: &str, incapable: &[u32]) -> Route {
+    /// The facts about a destination, without the rows that do not work there.
+    fn route(&self, host: &str, format: format::Format, model: &str, incapable: &[String]) -> Route {
         let to = Destination { host, format, model };
         let mut route = self.routes.route(to, self.choice(), incapable);
         route.policy.mutant = self.mutant;

@@ -131,6 +131,8 @@ fn unnamed<'a>(upstreams: &'a Upstreams, asked: &str, headers: &HeaderMap) -> &'
         _ if path.starts_with("/v1") && path.split('/').nth(2) == Some("projects") => Some("vertex"),
         // Gemini answers in OpenAI's format below its own version's path.
         _ if path.starts_with("/v1beta/") => Some("gemini"),
+        // Bedrock takes other providers' bodies below the name of a model.
+        _ if path.starts_with("/model/") => Some("bedrock"),
         Format::Wire(format) => format.home(),
         _ if has("anthropic-version") || has("x-api-key") => Some("anthropic"),
         _ if has("x-goog-api-key") || key_in_query() => Some("gemini"),

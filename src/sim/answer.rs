@@ -19,6 +19,7 @@ mod gemini;
 mod invoke;
 mod messages;
 mod ollama;
+pub(super) mod responses;
 
 /// What the encoders need besides the answer.
 #[derive(Debug)]
@@ -38,6 +39,7 @@ pub(super) struct Reply<'a> {
 pub(super) fn encode(reply: &Reply) -> (Vec<Bytes>, &'static str) {
     let stream = reply.prompt.stream;
     let mut pieces = match (reply.prompt.format, stream) {
+        (Format::OpenAiResponses, _) => responses::encode(reply),
         (Format::OpenAiChat, false) => whole(&chat::whole(reply)),
         (Format::OpenAiChat, true) => chat::stream(reply),
         (Format::AnthropicMessages, false) => whole(&messages::whole(reply)),
@@ -52,7 +54,8 @@ pub(super) fn encode(reply: &Reply) -> (Vec<Bytes>, &'static str) {
     };
     if let Some((kind, message)) = reply.answer.fault.as_ref().filter(|_| stream) {
         pieces.truncate(pieces.len() / 2);
-        pieces.push(fault(reply, kind, message));
+        let fault = fault(reply, kind, message, pieces.len());
+        pieces.push(fault);
     }
     let content_type = match stream {
         true => streamed_type(reply),
@@ -70,8 +73,8 @@ fn streamed_type(reply: &Reply) -> &'static str {
     }
 }
 
-/// An error in the middle of a stream.
-fn fault(reply: &Reply, kind: &str, message: &str) -> Bytes {
+/// An error in the middle of a stream, behind this many pieces.
+fn fault(reply: &Reply, kind: &str, message: &str, number: usize) -> Bytes {
     let error = json!({"error": {"type": kind, "message": message}});
     match reply.prompt.format {
         _ if reply.call.is_bedrock() => frame::exception(kind, &json!({"message": message})),
@@ -79,6 +82,7 @@ fn fault(reply: &Reply, kind: &str, message: &str) -> Bytes {
             let event = json!({"type": "error", "error": error["error"]});
             self::event(Some("error"), &event)
         }
+        Format::OpenAiResponses => responses::fault(reply, kind, message, number),
         Format::Gemini => gemini::fault(reply, kind, message),
         Format::Ollama => Bytes::from(format!("{}\n", json!({"error": message}))),
         _ => event(None, &error),
@@ -139,6 +143,7 @@ pub(super) use ollama::loaded;
 /// What the endpoints that only count answer.
 pub(super) fn token_count(call: &Call, tokens: usize) -> Value {
     match call.format {
+        Format::OpenAiResponses => json!({"object": "response.input_tokens", "input_tokens": tokens}),
         Format::Gemini => json!({"totalTokens": tokens}),
         Format::BedrockConverse => json!({"inputTokens": tokens}),
         _ => json!({"input_tokens": tokens}),

@@ -13,6 +13,9 @@ mod converse;
 mod gemini;
 mod messages;
 mod ollama;
+mod responses;
+
+pub(super) use responses::arrange;
 
 pub(super) fn decode(call: &Call, body: &[u8]) -> Result<Prompt, Refusal> {
     let json = Json::parse(body).map_err(|e| not_json(call.format, &e))?;
@@ -23,12 +26,13 @@ pub(super) fn decode(call: &Call, body: &[u8]) -> Result<Prompt, Refusal> {
         Format::Gemini => Ok(gemini::decode(&json)),
         Format::BedrockConverse => converse::decode(&json),
         Format::Ollama => ollama::decode(&json),
+        Format::OpenAiResponses => responses::decode(&json),
     }
 }
 
 fn not_json(format: Format, error: &serde_json::Error) -> Refusal {
     Refusal::new(match format {
-        Format::OpenAiChat => {
+        Format::OpenAiChat | Format::OpenAiResponses => {
             format!("We could not parse the JSON body of your request. (The parser said: {error})")
         }
         Format::AnthropicMessages => {

@@ -48,7 +48,7 @@ impl Watch {
         }
     }
 
-    fn end(&mut self, delivery: Delivery) {
+    pub(super) fn end(&mut self, delivery: Delivery) {
         if std::mem::replace(&mut self.ended, true) {
             return;
         }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Format;
 use super::exchange::Incoming;
 use super::refusal::Refusal;
-use super::signing;
+use super::{signing, socket};
 
 pub(super) mod hosted;
 
@@ -39,6 +39,12 @@ impl Endpoint {
         let path = path(target);
         let chat = |format, count_only| Ok(Self::Chat { format, count_only });
         match method {
+            "POST" if path.ends_with("/responses/input_tokens") => chat(Format::OpenAiResponses, true),
+            "POST" if path.ends_with("/responses") || path.ends_with(COMPACT) => {
+                chat(Format::OpenAiResponses, false)
+            }
+            socket::METHOD | socket::SUCCESSOR => chat(Format::OpenAiResponses, false),
+            "GET" if path.ends_with("/responses") => Err(no_socket()),
             "POST" if path.ends_with("/chat/completions") => chat(Format::OpenAiChat, false),
             "POST" if path.ends_with("/messages/count_tokens") => chat(Format::AnthropicMessages, true),
             "POST" if path.ends_with("/messages") => chat(Format::AnthropicMessages, false),
@@ -58,6 +64,18 @@ impl Endpoint {
             _ => None,
         }
     }
+}
+
+/// The request asks for a compacted window.
+pub(super) fn is_compact(incoming: &Incoming) -> bool {
+    path(&incoming.target).ends_with(COMPACT)
+}
+
+const COMPACT: &str = "/responses/compact";
+
+/// An upgrade gets here only where it is refused, and so does a request without one.
+fn no_socket() -> Refusal {
+    Refusal::new("WebSocket mode is not available here.").with_status(426)
 }
 
 /// The format that an error is written in.

@@ -7,16 +7,18 @@ use bytes::Bytes;
 
 use super::answer::{self, Reply};
 use super::cache::{Cache, Lookup};
-use super::decode::decode;
+use super::decode::{arrange, decode};
 use super::endpoint::hosted::Call;
-use super::endpoint::{Endpoint, api_key, format_of};
+use super::endpoint::{Endpoint, api_key, format_of, is_compact};
 use super::held::{Creation, Held};
 use super::history::History;
 use super::json::Json;
+use super::memory::Memory;
 use super::prompt::{Operator, Prompt};
 use super::record::{Delivery, Reach, Recorded, Usage};
 use super::refusal::Refusal;
 use super::render::{Rendered, render};
+use super::responses::Lane;
 use super::rules::Places;
 use super::script::{Answer, default_answer};
 use super::server::Shared;
@@ -32,6 +34,7 @@ pub(super) struct State {
     cache: Cache,
     history: History,
     held: Held,
+    pub(super) memory: Memory,
 }
 
 /// A request as it came off the wire.
@@ -45,6 +48,10 @@ pub(super) struct Incoming {
     pub(super) body: Bytes,
     /// The body with its content encoding removed; none if that failed.
     pub(super) plain: Option<Bytes>,
+    /// Of a frame in WebSocket mode.
+    pub(super) lane: Option<Lane>,
+    /// Decided before it got here: a limit of the connection.
+    pub(super) refusal: Option<Refusal>,
 }
 
 /// What goes back, and how.
@@ -74,6 +81,16 @@ impl State {
         let outgoing = self
             .answer(&incoming, config, &mut outcome)
             .unwrap_or_else(|refusal| refused(&refusal, format_of(&incoming)));
+        self.record(incoming, outgoing.status, outcome, config);
+        outgoing
+    }
+
+    /// Records what is not answered as a request of its own.
+    pub(super) fn note(&mut self, incoming: Incoming, status: u16, config: &Config) {
+        self.record(incoming, status, Outcome::default(), config);
+    }
+
+    fn record(&mut self, incoming: Incoming, status: u16, outcome: Outcome, config: &Config) {
         self.records.push(Recorded {
             number: incoming.number,
             arrived: incoming.arrived,
@@ -82,13 +99,12 @@ impl State {
             target: incoming.target,
             headers: incoming.headers,
             body: incoming.body,
-            status: outgoing.status,
+            status,
             usage: outcome.usage,
             reach: outcome.reach,
             operator: outcome.operator,
             delivery: Delivery::Sending,
         });
-        outgoing
     }
 
     /// Makes what an answer writes readable for later requests.
@@ -102,6 +118,9 @@ impl State {
         config: &Config,
         outcome: &mut Outcome,
     ) -> Result<Outgoing, Refusal> {
+        if let Some(refusal) = &incoming.refusal {
+            return Err(refusal.clone());
+        }
         let call = match Endpoint::at(&incoming.method, &incoming.target)? {
             Endpoint::About(what) => return Ok(json_answer(&what)),
             Endpoint::CachedContents { parent } => return self.hold(incoming, parent.as_deref(), config),
@@ -124,8 +143,9 @@ impl State {
         outcome: &mut Outcome,
     ) -> Result<Outgoing, Refusal> {
         let key = api_key(incoming);
-        let prompt = accept(call, plain(incoming)?, &self.held, Some(key), config)?;
-        let rendered = check(&prompt, config)?;
+        let mut prompt = decoded(call, incoming)?;
+        self.accept(&mut prompt, Some(key), config)?;
+        let rendered = check(&mut prompt, config)?;
         outcome.operator = Some(prompt.operator());
         if call.count_only {
             return Ok(json_answer(&answer::token_count(call, rendered.tokens.len())));
@@ -134,8 +154,7 @@ impl State {
             return Ok(json_answer(&answer::loaded(&prompt.model)));
         }
         // Only now: a refused request must not use up an answer.
-        let scripted = self.script.pop_front();
-        let answer = scripted.unwrap_or_else(|| default_answer(&prompt, &rendered, config.seed));
+        let answer = self.next_answer(&prompt, &rendered, config);
         if answer.status() >= 400 {
             return Ok(scripted_error(answer, call.error_format()));
         }
@@ -143,11 +162,12 @@ impl State {
         let scope = Scope::of(&prompt, key);
         outcome.reach = self
             .history
-            .reach(incoming.number, scope.everywhere, &rendered.tokens);
+            .reach(incoming.number, scope.everywhere, rendered.lasting());
         let lookup = self.cache.look_up(scope.here, &prompt, &rendered, config);
         let usage = usage(&prompt, &rendered, &lookup, &answer, config);
         outcome.usage = answer.body.is_none().then_some(usage);
-        let encoded = answer::encode(&Reply {
+        prompt.responses.diagnostics = self.memory.compare(&prompt, &rendered, &lookup);
+        let reply = Reply {
             call,
             prompt: &prompt,
             signature: thinking::sign(&rendered, &answer::signed(prompt.format, &answer), config.seed),
@@ -155,8 +175,20 @@ impl State {
             dialect: config.dialect,
             usage,
             number: incoming.number,
-        });
+        };
+        if call.format == Format::OpenAiResponses {
+            self.memory.note(&reply, &rendered);
+        }
+        let encoded = answer::encode(&reply);
         Ok(outgoing(encoded, answer, lookup))
+    }
+
+    fn next_answer(&mut self, prompt: &Prompt, rendered: &Rendered, config: &Config) -> Answer {
+        if prompt.responses.body.is_silent() {
+            return Answer::default();
+        }
+        let scripted = self.script.pop_front();
+        scripted.unwrap_or_else(|| default_answer(prompt, rendered, config.seed))
     }
 
     /// Creates an explicit cache of Gemini's.
@@ -180,6 +212,24 @@ impl State {
         let created = self.held.create(creation, config.clock.now())?;
         Ok(json_answer(&created))
     }
+
+    /// Completes a prompt with what the server holds, checks it, and changes what this provider changes.
+    fn accept(&self, prompt: &mut Prompt, key: Option<&str>, config: &Config) -> Result<(), Refusal> {
+        self.held.lead(prompt, key, config.clock.now())?;
+        if prompt.format == Format::OpenAiResponses {
+            self.memory.resume(prompt)?;
+            arrange(prompt);
+        }
+        if config.validate {
+            validate::validate(prompt)?;
+            validate::template(prompt, config.later_system)?;
+        }
+        prompt.settle(config.later_system);
+        if config.strip_attribution {
+            prompt.strip_attribution();
+        }
+        Ok(())
+    }
 }
 
 fn plain(incoming: &Incoming) -> Result<&[u8], Refusal> {
@@ -187,36 +237,28 @@ fn plain(incoming: &Incoming) -> Result<&[u8], Refusal> {
     body.ok_or_else(|| Refusal::new("The request body could not be decompressed"))
 }
 
-/// The operator's text of a body as the model of this provider would see it; none if the body is refused.
-pub(super) fn effective(call: &Call, body: &[u8], shared: &Shared) -> Option<Operator> {
-    let state = shared.state();
-    let prompt = accept(call, body, &state.held, None, &shared.config).ok()?;
-    Some(prompt.operator())
-}
-
-fn accept(
-    call: &Call,
-    body: &[u8],
-    held: &Held,
-    key: Option<&str>,
-    config: &Config,
-) -> Result<Prompt, Refusal> {
-    let mut prompt = decode(call, body)?;
-    held.lead(&mut prompt, key, config.clock.now())?;
-    if config.validate {
-        validate::validate(&prompt)?;
-        validate::template(&prompt, config.later_system)?;
-    }
-    prompt.settle(config.later_system);
-    if config.strip_attribution {
-        prompt.strip_attribution();
-    }
+fn decoded(call: &Call, incoming: &Incoming) -> Result<Prompt, Refusal> {
+    let mut prompt = decode(call, plain(incoming)?)?;
+    prompt.responses.lane = incoming.lane.clone();
+    prompt.responses.window = is_compact(incoming);
+    // A frame asks for events without saying so.
+    prompt.stream = (prompt.stream || incoming.lane.is_some()) && !prompt.responses.window;
     Ok(prompt)
 }
 
+/// The operator's text of a body as the model of this provider would see it; none if the body is refused.
+pub(super) fn effective(call: &Call, body: &[u8], shared: &Shared) -> Option<Operator> {
+    let mut prompt = decode(call, body).ok()?;
+    shared.state().accept(&mut prompt, None, &shared.config).ok()?;
+    Some(prompt.operator())
+}
+
 /// Renders, and checks that the thinking that came along still belongs here.
-fn check(prompt: &Prompt, config: &Config) -> Result<Rendered, Refusal> {
+fn check(prompt: &mut Prompt, config: &Config) -> Result<Rendered, Refusal> {
     let rendered = render(prompt, config.seed);
+    if prompt.format == Format::OpenAiResponses {
+        return reasoned(prompt, rendered, config);
+    }
     if config.validate {
         let binds = prompt.format.is_anthropics() && rules::claude(&prompt.model).binds_thinking;
         let foreign = config.accept_foreign_thinking;
@@ -228,6 +270,17 @@ fn check(prompt: &Prompt, config: &Config) -> Result<Rendered, Refusal> {
         })?;
     }
     Ok(rendered)
+}
+
+/// Leaves out the reasoning that no longer belongs here.
+fn reasoned(prompt: &mut Prompt, rendered: Rendered, config: &Config) -> Result<Rendered, Refusal> {
+    let accept_foreign = config.accept_foreign_thinking || !config.validate;
+    let strays = thinking::strays(&rendered.sites, config.seed, accept_foreign)?;
+    if strays.is_empty() || !rules::responses(&prompt.model).binds_reasoning {
+        return Ok(rendered);
+    }
+    prompt.drop_reasoning(&strays);
+    Ok(render(prompt, config.seed))
 }
 
 /// Digests of what keeps prompts apart.
@@ -246,6 +299,7 @@ impl Scope {
             Format::Gemini => 3,
             Format::BedrockConverse => 4,
             Format::Ollama => 5,
+            Format::OpenAiResponses => 6,
         };
         let with = |digest, part: &str| chain(text_digest(digest, part), 0);
         let everywhere = with(with(format, key), &prompt.model);

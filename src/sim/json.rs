@@ -40,6 +40,17 @@ impl Json {
         self.get(key).map_or(&[], Json::as_list)
     }
 
+    /// The value at the end of a path of keys, where it is there and not null.
+    pub(super) fn at(&self, path: &str) -> Option<&Json> {
+        path.split('.').try_fold(self, |value, key| value.some(key))
+    }
+
+    /// The same document with this field set, or left out.
+    pub(super) fn with(&self, key: &str, value: Option<Json>) -> Json {
+        let others = self.fields().iter().filter(|(k, _)| k != key).cloned();
+        Self::Map(others.chain(value.map(|v| (key.to_owned(), v))).collect())
+    }
+
     pub(super) fn is_true(&self, key: &str) -> bool {
         self.get(key) == Some(&Self::Bool(true))
     }

@@ -1,6 +1,6 @@
-//! A simulated provider on a loopback socket: OpenAI Chat Completions and the hosts that speak it, Anthropic Messages (also
-//! as Bedrock and Vertex serve it), Gemini, Bedrock Converse and Ollama, with their documented cache rules, placement rules
-//! and bound thinking.
+//! A simulated provider on a loopback socket: OpenAI Chat Completions and the hosts that speak it, OpenAI Responses (over
+//! HTTP and WebSocket), Anthropic Messages (also as Bedrock and Vertex serve it), Gemini, Bedrock Converse and Ollama, with
+//! their documented cache rules, placement rules and bound thinking.
 //!
 //! It shares no code with the rest of the crate, has its own decoding and its own table of models, so that it cannot repeat
 //! a mistake of the proxy's. `inkfast demo` and the tests use it; it is not a model and not a benchmark. A request goes
@@ -8,10 +8,14 @@
 //! `server` (socket, `tap`) -> `exchange` -> `endpoint` -> `signing` (Bedrock) -> `decode` -> `held` (Gemini) -> `validate` ->
 //! `prompt` (hoist, drop) -> `render` -> `thinking` -> `script` -> `history`, `cache` -> `answer` -> `delivery`
 //!
+//! (Responses: `memory` puts the items that the server holds in front of those decoded, and remembers the answer; in WebSocket
+//! mode `socket` stands in for `server` and `delivery`),
+//!
 //! and each is [`Recorded`]. The head of `render.rs` says how tokens are counted, so that a test can do it by hand.
 
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 mod answer;
 mod cache;
@@ -25,14 +29,17 @@ mod frame;
 mod held;
 mod history;
 mod json;
+mod memory;
 mod prompt;
 mod record;
 mod refusal;
 mod render;
+mod responses;
 mod rules;
 mod script;
 mod server;
 mod signing;
+mod socket;
 mod tap;
 mod thinking;
 mod tokens;
@@ -57,6 +64,8 @@ pub enum Format {
     OpenAiChat,
     /// `POST .../messages`
     AnthropicMessages,
+    /// `POST .../responses`, and WebSocket mode on the same path
+    OpenAiResponses,
     /// `POST .../models/{model}:generateContent`, `:streamGenerateContent`
     Gemini,
     /// `POST /model/{id}/converse`, `/converse-stream`
@@ -116,6 +125,19 @@ pub struct Config {
     pub accept_foreign_thinking: bool,
     /// Key of signatures, and a part of the ids and texts of default answers.
     pub seed: u64,
+    /// WebSocket mode of the Responses API.
+    pub socket: Socket,
+}
+
+/// Limits of WebSocket mode. Default: upgrades are accepted, and a connection has no limit.
+#[derive(Clone, Debug, Default)]
+pub struct Socket {
+    /// Answer 426 to an upgrade, so that the client falls back to HTTP.
+    pub refuse: bool,
+    /// `response.create` frames that one connection takes; the next one ends it with `websocket_connection_limit_reached`.
+    pub max_frames: Option<usize>,
+    /// Time, on the provider's own clock, after which a connection ends in the same way.
+    pub max_age: Option<Duration>,
 }
 
 impl Default for Config {
@@ -130,6 +152,7 @@ impl Default for Config {
             validate: true,
             accept_foreign_thinking: true,
             seed: 0x51_3D,
+            socket: Socket::default(),
         }
     }
 }
@@ -173,7 +196,8 @@ impl Provider {
         self.shared.state().records.clone()
     }
 
-    /// The operator's text that this provider's model would see in a body; none if the body is refused.
+    /// The operator's text that this provider's model would see in a body; none if the body is refused. A response or
+    /// conversation that it goes on from is looked up, but nothing is recorded or changed.
     pub fn effective_prompt(&self, format: Format, body: &[u8]) -> Option<Operator> {
         exchange::effective(&Call::plain(format, false), body, &self.shared)
     }

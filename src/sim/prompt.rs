@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use super::json::Json;
+use super::responses::Responses;
 use super::{Format, LaterSystem};
 
 /// One decoded request.
@@ -25,6 +26,8 @@ pub(super) struct Prompt {
     /// Parameters in front of everything (OpenAI), and those in front of the messages (Anthropic).
     pub(super) settings: Vec<String>,
     pub(super) cache: CacheOptions,
+    /// What only the Responses API has.
+    pub(super) responses: Responses,
 }
 
 /// What a request says about caching apart from its markers.
@@ -70,6 +73,8 @@ pub(super) enum Role {
     Assistant,
     Tool,
     Function,
+    /// An item of the Responses API that is nobody's message.
+    Item,
     Unknown(String),
 }
 
@@ -118,6 +123,10 @@ impl Role {
 }
 
 impl Block {
+    pub(super) fn is_thinking(&self) -> bool {
+        matches!(self.kind, Kind::Thinking { .. } | Kind::Redacted(_))
+    }
+
     /// Thinking and empty text cannot carry a marker.
     pub(super) fn is_cacheable(&self) -> bool {
         match &self.kind {
@@ -129,6 +138,11 @@ impl Block {
 }
 
 impl Message {
+    /// A reasoning item, or a turn of thinking only.
+    pub(super) fn is_thinking(&self) -> bool {
+        !self.blocks.is_empty() && self.blocks.iter().all(Block::is_thinking)
+    }
+
     pub(super) fn text(&self) -> String {
         let texts: Vec<&str> = self.blocks.iter().filter_map(|b| b.kind.text()).collect();
         texts.join("\n")
@@ -160,6 +174,16 @@ impl Prompt {
         }
     }
 
+    /// Leaves out reasoning items and remembers their ids.
+    pub(super) fn drop_reasoning(&mut self, paths: &[String]) {
+        let gone = |message: &Message| paths.contains(&message.path);
+        let items = self.responses.items.iter().enumerate();
+        let named = items.filter(|(i, _)| paths.contains(&format!("input[{i}]")));
+        let ids = named.map(|(_, item)| item.str("id").unwrap_or_default().to_owned());
+        self.responses.removed = ids.collect();
+        self.turns.retain(|message| !gone(message));
+    }
+
     /// Without anything to answer, Ollama loads the model and no more.
     pub(super) fn only_loads(&self) -> bool {
         self.format == Format::Ollama && self.head.is_empty() && self.turns.is_empty()
@@ -179,8 +203,10 @@ impl Prompt {
 
     /// The operator's text as the model would see it.
     pub(super) fn operator(&self) -> Operator {
-        let head = self.head.iter().map(Message::text).collect();
-        let later = self.turns.iter().flat_map(operator_texts).collect();
+        let speaks = |m: &&Message| m.role != Role::Item;
+        let head = self.head.iter().filter(speaks).map(Message::text).collect();
+        let turns = self.turns.iter().chain(&self.responses.behind);
+        let later = turns.flat_map(operator_texts).collect();
         Operator { head, later }
     }
 }

@@ -15,15 +15,17 @@ pub struct Recorded {
     pub arrived: Instant,
     /// The same on the provider's own clock.
     pub at: Duration,
-    /// Method.
+    /// Method. In WebSocket mode each frame is a record of its own, with target and headers of the handshake: `WS` for
+    /// `response.create`, `STEER` for `response.steer`, `SUCCESSOR` for the request that the provider makes of steered
+    /// input.
     pub method: String,
     /// Path and query as received.
     pub target: String,
     /// Over HTTP/1.1: order, case and duplicates as received. Over HTTP/2: lower case, duplicates side by side.
     pub headers: Vec<(String, String)>,
-    /// Body as received, transfer encoding removed, content encoding not.
+    /// Body as received, transfer encoding removed, content encoding not; of a frame, its payload.
     pub body: Bytes,
-    /// Status answered.
+    /// Status answered; of a frame, the one that its error event names, or 200.
     pub status: u16,
     /// None where there is no answer to a prompt: refused, only counted, only loaded, or the body was scripted. It is the
     /// provider's own count, also where the answer tells less (Ollama, vLLM).

@@ -54,7 +54,7 @@ impl Refusal {
             }}),
             Format::BedrockConverse => json!({"message": self.message}),
             Format::Ollama => json!({"error": self.message}),
-            Format::OpenAiChat => json!({"error": {
+            Format::OpenAiChat | Format::OpenAiResponses => json!({"error": {
                 "message": self.message,
                 "type": openai_type(self.status),
                 "param": self.param,

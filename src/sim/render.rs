@@ -7,18 +7,21 @@
 //! | --- | --- |
 //! | a tool | 3 + name + description + schema, and 1 + key and value for each further field |
 //! | the head of Anthropic, Converse and Gemini | 1 + its blocks |
-//! | a message | 1 + its blocks (Anthropic and Converse: the 1 only where the role differs from the message before) |
+//! | a message, or an item of Responses | 1 + its blocks (Anthropic and Converse: the 1 only where the role differs from the message before) |
 //! | a text block, or a string | 1 + text |
 //! | a tool call | 3 + id + name + input |
 //! | a tool result | 2 + id + content |
 //! | a thinking block | 1 + text |
+//! | any other block or item | 1 + type + compact JSON without markers |
 //! | an image | 3 |
 //! | rendered settings, if there are any | 1 |
 //!
-//! Markers and Gemini's signatures are not rendered, an empty text adds nothing, and key order inside schemas and inputs counts.
+//! From GPT-6.2 on the `instructions` of Responses come last. Markers, Gemini's signatures, and ids and states of items are
+//! not rendered, an empty text adds nothing, and key order inside schemas and inputs counts.
 
 use std::time::Duration;
 
+use super::Format;
 use super::prompt::{Block, Kind, Message, Prompt, Role, Tool};
 use super::rules;
 use super::thinking::{self, Site};
@@ -34,6 +37,15 @@ pub(super) struct Rendered {
     pub(super) sites: Vec<Site>,
     /// What a thinking block behind this prompt is bound to.
     pub(super) binding: u64,
+    /// Tokens at the end that hold for this request only: `instructions` behind the input.
+    pub(super) passing: usize,
+}
+
+impl Rendered {
+    /// The tokens that a later prompt can start with.
+    pub(super) fn lasting(&self) -> &[u32] {
+        &self.tokens[..self.tokens.len() - self.passing]
+    }
 }
 
 /// The end of a tool or block: a place where a cache entry can be.
@@ -68,14 +80,22 @@ pub(super) fn render(prompt: &Prompt, seed: u64) -> Rendered {
     for (i, message) in prompt.turns.iter().enumerate() {
         let same = anthropic && i > 0 && prompt.turns[i - 1].role == message.role;
         pen.skip_thinking = i < forgotten;
+        // An item of its own, forgotten as a whole.
+        if pen.skip_thinking && !anthropic && message.is_thinking() {
+            continue;
+        }
         pen.message(message, same, is_eligible(&prompt.turns, i));
     }
+    pen.behind(prompt.responses.behind.as_ref());
     pen.finish()
 }
 
 /// How many turns are in front of the last text of the user, on models that forget old thinking there.
 fn forgotten_turns(prompt: &Prompt) -> usize {
-    let keeps = !prompt.format.is_anthropics() || rules::claude(&prompt.model).keeps_thinking;
+    let keeps = match prompt.format {
+        Format::OpenAiResponses => prompt.responses.recalls,
+        format => !format.is_anthropics() || rules::claude(&prompt.model).keeps_thinking,
+    };
     if keeps {
         return 0;
     }
@@ -116,6 +136,15 @@ impl Pen {
             digest: 0,
             skip_thinking: false,
         }
+    }
+
+    /// Not a part of any later prompt, so neither a place for the cache nor bound.
+    fn behind(&mut self, message: Option<&Message>) {
+        let Some(message) = message else { return };
+        let (binding, start) = (self.out.binding, self.out.tokens.len());
+        self.message(message, false, false);
+        self.out.binding = binding;
+        self.out.passing = self.out.tokens.len() - start;
     }
 
     fn finish(self) -> Rendered {
@@ -184,12 +213,11 @@ impl Pen {
             if let Some(signature) = &block.signature {
                 self.site(block, &thinking::signed_text(&block.kind), signature);
             }
-            let hidden = matches!(block.kind, Kind::Thinking { .. } | Kind::Redacted(_));
-            if hidden && self.skip_thinking {
+            if self.skip_thinking && block.is_thinking() {
                 continue;
             }
             if !std::mem::replace(&mut open, true) {
-                self.mark(role_mark(&message.role));
+                self.speaker(message);
             }
             self.kind(&block.kind);
             self.end(block.marker, block.is_cacheable());
@@ -201,6 +229,15 @@ impl Pen {
         }
         if let Some(end) = self.out.ends.last_mut() {
             end.eligible = eligible;
+        }
+    }
+
+    fn speaker(&mut self, message: &Message) {
+        let mark = role_mark(&message.role);
+        match message.is_thinking() {
+            // Of an item that is dropped with its thinking.
+            true => self.put_unbound(STRUCTURE | u32::from(mark)),
+            false => self.mark(mark),
         }
     }
 
@@ -262,6 +299,7 @@ fn role_mark(role: &Role) -> u8 {
         Role::Assistant => b'A',
         Role::Tool => b'R',
         Role::Function => b'F',
+        Role::Item => b'I',
         Role::Unknown(_) => b'?',
     }
 }

@@ -171,6 +171,27 @@ pub(super) const ONE_DAY: Duration = Duration::from_secs(24 * 3600);
 /// A breakpoint's `ttl` "12h".
 pub(super) const HALF_DAY: Duration = Duration::from_secs(12 * 3600);
 
+/// What the Responses API does with an OpenAI model.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ResponsesModel {
+    /// `instructions` stand behind the input, for this request only (GPT-6.2 and later), instead of at the head.
+    pub(super) instructions_last: bool,
+    /// Reasoning behind another prefix is dropped (GPT-6.2 and later).
+    pub(super) binds_reasoning: bool,
+    /// Default of `reasoning.context`: all turns (GPT-5.6 and later), or the current one.
+    pub(super) recalls_reasoning: bool,
+}
+
+/// OpenAI "Keep the prefix unchanged" and "Using GPT-6.2", read on 2026-11-30.
+pub(super) fn responses(model: &str) -> ResponsesModel {
+    let since = |minimum| version_behind("gpt-", model).is_some_and(|v| v >= minimum);
+    ResponsesModel {
+        instructions_last: since((6, 2)),
+        binds_reasoning: since((6, 2)),
+        recalls_reasoning: since((5, 6)),
+    }
+}
+
 pub(super) fn gpt(model: &str) -> Gpt {
     let exact = version_behind("gpt-", model).is_some_and(|v| v >= (5, 6));
     let minutes = if exact { 30 } else { 5 };

@@ -15,11 +15,12 @@ use super::tokens::chain;
 pub struct Answer {
     /// Status, 200 if none. From 400 on, [`body`](Self::body) or a default error in the format's shape is sent.
     pub status: Option<u16>,
-    /// Text of the assistant.
+    /// Text of the assistant. In a compaction of Responses, what the compaction item holds.
     pub text: Option<String>,
     /// Calls: id, name, arguments.
     pub tool_calls: Vec<(String, String, Value)>,
-    /// Thinking before the text, where the format or the dialect shows it; Anthropic's and Converse's is signed.
+    /// Thinking before the text, where the format or the dialect shows it; Anthropic's, Converse's and that of Responses (a
+    /// reasoning item with a summary) is signed.
     pub thinking: Option<String>,
     /// Sent instead of the encoded answer, as it is; garbage is fine.
     pub body: Option<Bytes>,
@@ -118,7 +119,8 @@ pub(super) fn default_answer(prompt: &Prompt, rendered: &Rendered, seed: u64) ->
     // Of the whole prompt: two conversations with one question must not share call ids.
     let digest = rendered.ends.last().map_or(seed, |end| end.digest ^ seed);
     let (wanted, done) = rounds(&prompt.turns);
-    let mut answer = match prompt.tools.get(done % prompt.tools.len().max(1)) {
+    let tools = callable(prompt);
+    let mut answer = match tools.get(done % tools.len().max(1)) {
         Some(tool) if done < wanted => call(prompt, tool, digest),
         _ if wanted > 0 => Answer::text(format!("Done after {done} tool rounds ({}).", word(digest))),
         _ => Answer::text(format!("Understood ({}).", word(digest))),
@@ -127,6 +129,16 @@ pub(super) fn default_answer(prompt: &Prompt, rendered: &Rendered, seed: u64) ->
         answer.thinking = Some(format!("I consider {}.", word(digest)));
     }
     answer
+}
+
+/// Without those that the Responses API runs itself.
+fn callable(prompt: &Prompt) -> Vec<&Tool> {
+    let hosted = |tool: &Tool| {
+        let kind = tool.extra.iter().find(|(key, _)| key == "type");
+        prompt.format == super::Format::OpenAiResponses
+            && kind.is_some_and(|(_, kind)| kind.as_str() != Some("custom"))
+    };
+    prompt.tools.iter().filter(|tool| !hosted(tool)).collect()
 }
 
 /// Rounds asked for by the user's last own text, and assistant turns with calls since.
@@ -157,7 +169,7 @@ fn asked(text: &str) -> usize {
 
 fn call(prompt: &Prompt, tool: &Tool, digest: u64) -> Answer {
     let prefix = match prompt.format {
-        super::Format::OpenAiChat => "call_",
+        super::Format::OpenAiChat | super::Format::OpenAiResponses => "call_",
         super::Format::AnthropicMessages => "toolu_",
         super::Format::BedrockConverse => "tooluse_",
         super::Format::Gemini | super::Format::Ollama => "",

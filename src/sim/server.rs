@@ -10,9 +10,9 @@ use std::{io, thread};
 use async_compression::tokio::bufread::{BrotliDecoder, GzipDecoder, ZlibDecoder, ZstdDecoder};
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, StreamBody};
+use http_body_util::{BodyExt, Empty, StreamBody};
 use hyper::body::Incoming as Body;
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -22,10 +22,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use super::Config;
 use super::delivery::{self, Watch};
 use super::exchange::{Incoming, Outgoing, State};
 use super::tap::{Heard, Tap};
+use super::{Config, socket};
 
 /// State and configuration, shared by all connections.
 #[derive(Clone, Debug)]
@@ -114,12 +114,16 @@ async fn connection(socket: TcpStream, shared: Shared) {
     let service = service_fn(move |request| respond(request, shared.clone(), heard.clone()));
     let builder = auto::Builder::new(TokioExecutor::new());
     // A client that breaks the connection is no fault of the provider.
-    let _ = builder.serve_connection(io, service).await;
+    let _ = builder.serve_connection_with_upgrades(io, service).await;
 }
 
-type Answered = Response<UnsyncBoxBody<Bytes, io::Error>>;
+/// An answer on its way out.
+pub(super) type Answered = Response<UnsyncBoxBody<Bytes, io::Error>>;
 
 async fn respond(request: Request<Body>, shared: Shared, heard: Heard) -> Result<Answered, hyper::Error> {
+    if socket::is_wanted(&request, &shared.config) {
+        return Ok(socket::open(request, shared, &heard));
+    }
     let arrived = Instant::now();
     let number = next_number(&shared);
     let incoming = receive(request, number, arrived, &heard).await?;
@@ -132,7 +136,7 @@ async fn respond(request: Request<Body>, shared: Shared, heard: Heard) -> Result
     Ok(response(outgoing, watch))
 }
 
-fn next_number(shared: &Shared) -> u64 {
+pub(super) fn next_number(shared: &Shared) -> u64 {
     let mut state = shared.state();
     state.arrivals += 1;
     state.arrivals - 1
@@ -147,11 +151,6 @@ async fn receive(
     let (head, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
     let raw = heard.take_headers().filter(|_| head.version < Version::HTTP_2);
-    let parsed = || {
-        let text = |v: &HeaderValue| String::from_utf8_lossy(v.as_bytes()).into_owned();
-        let pairs = head.headers.iter();
-        pairs.map(|(n, v)| (n.to_string(), text(v))).collect()
-    };
     let encoding = head.headers.get("content-encoding");
     let encoding = encoding.and_then(|v| v.to_str().ok()).unwrap_or_default();
     let target = head.uri.path_and_query();
@@ -161,9 +160,17 @@ async fn receive(
         method: head.method.to_string(),
         target: target.map_or_else(|| head.uri.to_string(), ToString::to_string),
         plain: decompress(encoding, &body).await,
-        headers: raw.unwrap_or_else(parsed),
+        headers: raw.unwrap_or_else(|| parsed(&head.headers)),
         body,
+        lane: None,
+        refusal: None,
     })
+}
+
+/// The headers as the HTTP library has them.
+pub(super) fn parsed(headers: &HeaderMap) -> Vec<(String, String)> {
+    let text = |v: &HeaderValue| String::from_utf8_lossy(v.as_bytes()).into_owned();
+    headers.iter().map(|(n, v)| (n.to_string(), text(v))).collect()
 }
 
 /// The body without its content encoding; none if that is unknown or the data is broken.
@@ -182,6 +189,11 @@ async fn read_all(mut decoder: impl AsyncRead + Unpin) -> Option<Bytes> {
     let mut plain = Vec::new();
     decoder.read_to_end(&mut plain).await.ok()?;
     Some(plain.into())
+}
+
+/// No body.
+pub(super) fn empty() -> UnsyncBoxBody<Bytes, io::Error> {
+    Empty::new().map_err(|never| match never {}).boxed_unsync()
 }
 
 fn response(outgoing: Outgoing, watch: Watch) -> Answered {

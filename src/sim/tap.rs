@@ -2,7 +2,7 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -10,12 +10,18 @@ use tokio::net::TcpStream;
 
 /// What one connection read since the last request was taken from it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Heard(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Heard(Arc<Mutex<Ear>>);
+
+#[derive(Debug, Default)]
+struct Ear {
+    bytes: Vec<u8>,
+    closed: bool,
+}
 
 impl Heard {
     /// The header lines of the HTTP/1.1 request that has just been read whole; none if it does not look like one.
     pub(super) fn take_headers(&self) -> Option<Vec<(String, String)>> {
-        let bytes = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let bytes = std::mem::take(&mut self.ear().bytes);
         let end = bytes.windows(4).position(|w| w == b"\r\n\r\n")?;
         let head = String::from_utf8_lossy(&bytes[..end]);
         let lines = head.split("\r\n").skip(1);
@@ -24,6 +30,15 @@ impl Heard {
             Some((name.to_owned(), value.trim().to_owned()))
         };
         lines.map(header).collect()
+    }
+
+    /// Keeps nothing more: the connection has left HTTP.
+    pub(super) fn close(&self) {
+        self.ear().closed = true;
+    }
+
+    fn ear(&self) -> MutexGuard<'_, Ear> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -42,8 +57,11 @@ impl AsyncRead for Tap {
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let read = Pin::new(&mut self.socket).poll_read(cx, buf);
-        let mut heard = self.heard.0.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.extend_from_slice(&buf.filled()[before..]);
+        let mut ear = self.heard.ear();
+        if !ear.closed {
+            ear.bytes.extend_from_slice(&buf.filled()[before..]);
+        }
+        drop(ear);
         read
     }
 }

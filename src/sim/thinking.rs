@@ -5,6 +5,9 @@
 //! run of thinking blocks, and nothing else. Gemini's signatures on parts are of the same make; they are bound to the call that
 //! they stand on and to nothing in front.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
 use super::prompt::Kind;
 use super::refusal::Refusal;
 use super::render::Rendered;
@@ -74,6 +77,45 @@ fn altered(path: &str) -> Refusal {
 
 const ELSEWHERE: &str = " The block is bound to a different conversation. Remove the block, or set \
     `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\".";
+
+/// `encrypted_content` of a reasoning item: signature and text in one.
+pub(super) fn encrypt(signature: &str, text: &str) -> String {
+    format!("{signature}.{}", STANDARD.encode(text))
+}
+
+/// Text and signature of an `encrypted_content`; what is not from here counts as text.
+pub(super) fn decrypt(content: &str) -> (String, String) {
+    let (signature, text) = content.split_once('.').unwrap_or((content, ""));
+    let text = STANDARD.decode(text).ok();
+    let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
+    let ours = text.filter(|_| signature.starts_with(MINTED));
+    (ours.unwrap_or_else(|| content.to_owned()), signature.to_owned())
+}
+
+/// Paths of reasoning that was signed behind another prompt; what is not from here is bound to none.
+///
+/// # Errors
+///
+/// 400 for content that was altered, or, unless accepted, is not from here.
+pub(super) fn strays(sites: &[Site], seed: u64, accept_foreign: bool) -> Result<Vec<String>, Refusal> {
+    let mut strays = Vec::new();
+    for site in sites {
+        match Signed::parse(&site.signature, seed) {
+            Some(signed) if signed.own != text_digest(seed, &site.text) => {
+                return Err(unverified(&site.path));
+            }
+            Some(signed) if signed.binding != site.binding => strays.push(site.path.clone()),
+            None if !accept_foreign => return Err(unverified(&site.path)),
+            _ => {}
+        }
+    }
+    Ok(strays)
+}
+
+fn unverified(path: &str) -> Refusal {
+    let message = format!("The encrypted content of {path} could not be verified.");
+    Refusal::new(message).code("invalid_encrypted_content")
+}
 
 /// Tells our signatures from those of other providers.
 const MINTED: &str = "sim1";

@@ -9,6 +9,7 @@ mod converse;
 mod gemini;
 mod messages;
 mod ollama;
+mod responses;
 
 pub(super) use chat::template;
 
@@ -20,5 +21,6 @@ pub(super) fn validate(prompt: &Prompt) -> Result<(), Refusal> {
         Format::Gemini => gemini::validate(prompt),
         Format::BedrockConverse => converse::validate(prompt),
         Format::Ollama => ollama::validate(prompt),
+        Format::OpenAiResponses => responses::validate(&prompt.responses),
     }
 }

@@ -12,7 +12,13 @@ pub use diagnostics::{CacheMiss, Diagnostics, MissReason, Transformation};
 pub use draft::Draft;
 
 use super::{
-    Framing, Part, array::ArrayParser, format::Format, ndjson::LineParser, sse::SseParser, usage::Usage,
+    Framing, Part,
+    array::ArrayParser,
+    eventstream::{self, EventStreamParser},
+    format::Format,
+    ndjson::LineParser,
+    sse::SseParser,
+    usage::Usage,
 };
 
 /// The largest JSON body, and the largest event of a stream, that is read.
@@ -68,6 +74,7 @@ enum Input {
     Events(SseParser),
     Lines(LineParser),
     Array(ArrayParser),
+    EventStream(EventStreamParser),
     Body(Vec<u8>),
 }
 
@@ -78,6 +85,7 @@ impl Reader {
             Framing::Events => Input::Events(SseParser::new(MAX_BODY)),
             Framing::Lines => Input::Lines(LineParser::new(MAX_BODY)),
             Framing::Array => Input::Array(ArrayParser::new(MAX_BODY)),
+            Framing::EventStream => Input::EventStream(EventStreamParser::new(MAX_BODY)),
             Framing::Body => Input::Body(Vec::new()),
         };
         Self {
@@ -94,6 +102,7 @@ impl Reader {
             Input::Events(parser) => parser.push(bytes, |event| on_event(format, draft, event)),
             Input::Lines(parser) => parser.push(bytes, |line| on_value(format, draft, line)),
             Input::Array(parser) => parser.push(bytes, |value| on_value(format, draft, value)),
+            Input::EventStream(parser) => parser.push(bytes, |event| on_message(format, draft, event)),
             Input::Body(_) if draft.reading.truncated => {}
             Input::Body(body) if body.len() + bytes.len() > MAX_BODY => {
                 *body = Vec::new();
@@ -119,6 +128,10 @@ impl Reader {
                 parser.finish();
                 draft.reading.truncated |= parser.skipped() > 0;
             }
+            Input::EventStream(mut parser) => {
+                parser.finish();
+                draft.reading.truncated |= parser.skipped() > 0;
+            }
             Input::Body(body) => format.wire().usage(draft, Part::Body(&body)),
         }
         self.draft.finish(format)
@@ -135,4 +148,19 @@ fn on_event(format: Format, draft: &mut Draft, event: super::sse::Event<'_>) {
 
 fn on_value(format: Format, draft: &mut Draft, value: &[u8]) {
     format.wire().usage(draft, Part::Event(value));
+}
+
+/// An exception ends the stream. A `chunk` is the envelope of an event that is the model's own.
+fn on_message(format: Format, draft: &mut Draft, message: eventstream::Event<'_>) {
+    if message.message_type.is_some_and(|kind| kind != "event") {
+        draft.reading.errored = true;
+        return;
+    }
+    if message.event_type != Some("chunk") {
+        return format.wire().usage(draft, Part::Event(message.payload));
+    }
+    match eventstream::chunk(message.payload) {
+        Some(inner) => format.wire().usage(draft, Part::Event(&inner)),
+        None => draft.doubt(),
+    }
 }

@@ -9,14 +9,16 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::prefix::item::{Head, HeadForm, Item, Kind, Mark, Member, Message, Names, Request, Role};
+use crate::prefix::item::{Head, HeadForm, Kind, Member, Message, Names, Request, Role};
 
 use super::answer::Draft;
+use super::blocks;
 use super::body::{self, Context, Reader, Said};
 use super::call;
 use super::canonical;
 use super::envelope::{self, Content, Digests, Envelope};
 use super::head;
+use super::path;
 use super::scan::{Cursor, Fault};
 use super::{Call, Part, Shapes, Wire};
 
@@ -40,8 +42,9 @@ pub struct AnthropicMessages;
 impl Wire for AnthropicMessages {
     fn matches(&self, path: &str) -> Option<Call> {
         // An assistant thread of OpenAI has messages, too, and a model garden other publishers.
-        let foreign =
-            path.contains("/threads/") || path.ends_with("awPredict") && !path.contains("/anthropic/");
+        let foreign = path.contains("/threads/")
+            || path.ends_with("awPredict") && !path.contains("/anthropic/")
+            || is_invoke(path) && path::model(path).is_none();
         Call::by_ending(path, &ENDINGS).filter(|_| !foreign)
     }
 
@@ -49,10 +52,12 @@ impl Wire for AnthropicMessages {
         parse(body, context, known)
     }
 
-    /// On Vertex the path names it.
+    /// On Bedrock and Vertex the path names it.
     fn model(&self, path: &str) -> Option<String> {
         let vertex = path.ends_with("awPredict") && !path.ends_with("/count-tokens:rawPredict");
-        call::model_in_path(path).filter(|_| vertex)
+        path::model(path)
+            .filter(|_| is_invoke(path))
+            .or_else(|| call::model_in_path(path).filter(|_| vertex))
     }
 
     fn shapes(&self) -> &'static Shapes {
@@ -72,21 +77,42 @@ impl Wire for AnthropicMessages {
     }
 }
 
-/// Path endings, on the API itself and on Vertex.
-const ENDINGS: [(&str, Call); 6] = [
+/// Path endings, on the API itself, on Vertex and of Bedrock's InvokeModel.
+const ENDINGS: [(&str, Call); 8] = [
     ("/messages", Call::Messages),
     ("/messages/count_tokens", Call::CountTokens),
     ("/messages/batches", Call::Other),
     ("/count-tokens:rawPredict", Call::CountTokens),
     (":rawPredict", Call::Messages),
     (":streamRawPredict", Call::Messages),
+    (INVOKE[0], Call::Messages),
+    (INVOKE[1], Call::Messages),
 ];
+
+/// Bedrock's InvokeModel, which takes the body of any model's own API.
+const INVOKE: [&str; 2] = ["/invoke", "/invoke-with-response-stream"];
+
+fn is_invoke(path: &str) -> bool {
+    INVOKE.iter().any(|ending| path.ends_with(ending))
+}
+
+/// The member by which a body says that it is for this API, where the path names the model.
+const VERSION: &str = "anthropic_version";
 
 /// Reads a messages request.
 pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Result<Request, Fault> {
     let mut reader = Reader::new(body, context, known, NAMES);
     let (mut found, attribution) = (false, context.attribution);
+    // Where the path names the model, it may be any model.
+    let mut ours = context.model.is_none();
+    if !ours && memchr::memmem::find(body, VERSION.as_bytes()).is_none() {
+        return Err(Fault::Foreign);
+    }
     reader.members(|reader, name, member| match name {
+        VERSION => {
+            ours = true;
+            reader.skip().map(drop)
+        }
         "messages" => {
             found = true;
             messages(reader)
@@ -102,6 +128,9 @@ pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Re
         name if RENDERED.contains(&name) => reader.param(name),
         _ => reader.skip().map(drop),
     })?;
+    if !ours {
+        return Err(Fault::Foreign);
+    }
     if !found {
         return Err(Fault::Shape);
     }
@@ -202,7 +231,7 @@ fn message(reader: &mut Reader<'_>, ordinal: usize) -> Result<(), Fault> {
         _ => return Err(Fault::Shape),
     };
     let marker_ttl = reader.note_marker(&envelope);
-    let extra = extra(reader, &envelope);
+    let extra = blocks::extra(reader, &envelope);
     let start = reader.request.history.len();
     match &envelope.content {
         Content::Blocks(_, blocks) if !blocks.is_empty() => {
@@ -214,7 +243,7 @@ fn message(reader: &mut Reader<'_>, ordinal: usize) -> Result<(), Fault> {
                 };
                 let digests = block.digests(reader.src, context, &mut reader.scratch);
                 let kind = kind(block.word(&reader.cursor, b"type").unwrap_or_default(), role);
-                push(
+                blocks::push(
                     reader,
                     block.range.clone(),
                     digests,
@@ -225,7 +254,7 @@ fn message(reader: &mut Reader<'_>, ordinal: usize) -> Result<(), Fault> {
         }
         content => {
             let digests = whole(reader, content, role_name, &extra);
-            push(
+            blocks::push(
                 reader,
                 envelope.range.clone(),
                 digests,
@@ -244,32 +273,6 @@ fn message(reader: &mut Reader<'_>, ordinal: usize) -> Result<(), Fault> {
         marker_ttl,
     });
     Ok(())
-}
-
-fn push(
-    reader: &mut Reader<'_>,
-    range: Range<usize>,
-    digests: Digests,
-    (role, kind): (Role, Kind),
-    (message, block): (usize, Option<usize>),
-) {
-    let mark = Mark {
-        wire: digests.wire,
-        canonical: digests.canonical,
-        len: digests.len,
-        role,
-        kind,
-        opens: block.unwrap_or(0) == 0,
-    };
-    reader.request.history.push(Item {
-        range,
-        mark,
-        message: message as u32,
-        block: block.map(|block| block as u32),
-        calls: u16::from(kind == Kind::ToolCall),
-        answer: None,
-        words: None,
-    });
 }
 
 /// A message that is one item: a string is the text block that it stands for.
@@ -296,18 +299,6 @@ fn whole(reader: &mut Reader<'_>, content: &Content, role: &str, extra: &[u8]) -
         canonical: crate::prefix::digest::Canonical(canonical),
         len: (len + extra.len()) as u32,
     }
-}
-
-/// The members of a message beside role and content, in normal form.
-fn extra(reader: &mut Reader<'_>, envelope: &Envelope) -> Vec<u8> {
-    let mut out = Vec::new();
-    for (name, value) in &envelope.members {
-        let name = &reader.src[name.clone()];
-        if name != b"role" && name != b"content" {
-            envelope::write_extra(reader.src, name, value.clone(), &mut out);
-        }
-    }
-    out
 }
 
 fn kind(name: &str, role: Role) -> Kind {

@@ -61,7 +61,7 @@ pub struct Reader<'a> {
 }
 
 /// The members that may stand only once: two readers could take different ones.
-const ONCE: [&str; 12] = [
+const ONCE: [&str; 13] = [
     "model",
     "messages",
     "system",
@@ -73,6 +73,7 @@ const ONCE: [&str; 12] = [
     "systemInstruction",
     "system_instruction",
     "toolConfig",
+    "converse",
     "prompt",
 ];
 
@@ -120,10 +121,21 @@ impl<'a> Reader<'a> {
     /// Walks the top-level object; `member` reads one value and must leave the cursor behind it.
     pub fn members(
         &mut self,
+        member: impl FnMut(&mut Self, &str, Member) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        self.cursor.peek()?;
+        self.request.layout.object = self.cursor.pos() + 1;
+        self.object(member)?;
+        self.cursor.end()
+    }
+
+    /// Walks the object at the cursor in the same way.
+    pub fn object(
+        &mut self,
         mut member: impl FnMut(&mut Self, &str, Member) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         self.cursor.pass(b'{')?;
-        self.request.layout.object = self.cursor.pos();
+        let object = self.cursor.pos();
         let (mut first, mut seen) = (true, Vec::new());
         while let Some(name) = self.cursor.key(&mut first)? {
             let text = std::str::from_utf8(&self.src[name.clone()]).map_err(|_| Fault::Syntax)?;
@@ -134,7 +146,8 @@ impl<'a> Reader<'a> {
                 seen.push(text);
             }
             let start = self.cursor.pos();
-            let follows = !self.is_first(name.start);
+            let between = &self.src[object..name.start - 1];
+            let follows = !between.iter().all(u8::is_ascii_whitespace);
             member(
                 self,
                 text,
@@ -145,7 +158,7 @@ impl<'a> Reader<'a> {
                 },
             )?;
         }
-        self.cursor.end()
+        Ok(())
     }
 
     /// A value of no interest: skipped.
@@ -196,6 +209,11 @@ impl<'a> Reader<'a> {
                 return Err(Fault::Shape);
             }
             let tool = Envelope::read(&mut self.cursor)?;
+            if tool.is_marker(&self.cursor) {
+                let ttl = self.note_marker_block(&tool);
+                self.request.layout.tools_ttl = self.request.layout.tools_ttl.max(ttl);
+                continue;
+            }
             let name = name(&tool, &self.cursor).unwrap_or_default();
             let digests = tool.digests(self.src, &[b"tool"], &mut self.scratch);
             let ttl = self.note_marker(&tool);
@@ -228,6 +246,13 @@ impl<'a> Reader<'a> {
             .fold(own, |ttl, block| ttl.max(self.note_marker(block)));
         self.request.marker_ttl = self.request.marker_ttl.max(longest);
         longest
+    }
+
+    /// The same of a marker that is a block of its own.
+    pub fn note_marker_block(&mut self, block: &Envelope) -> Option<u32> {
+        let ttl = Some(lifetime(&self.src[block.range.clone()]));
+        self.request.marker_ttl = self.request.marker_ttl.max(ttl);
+        ttl
     }
 
     /// Takes over the message at the cursor if the last body has the same bytes at its place: counted from the front
@@ -414,11 +439,6 @@ impl<'a> Reader<'a> {
             range: shift.range(&block.range),
             frozen: block.frozen.clone(),
         });
-    }
-
-    fn is_first(&self, name: usize) -> bool {
-        let between = &self.src[self.request.layout.object..name - 1];
-        between.iter().all(u8::is_ascii_whitespace)
     }
 }
 

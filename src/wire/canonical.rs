@@ -20,6 +20,9 @@ pub struct Abnormal;
 /// Members that mark a place in the prefix for the provider's cache and are not rendered.
 pub const MARKERS: [&[u8]; 2] = [b"cache_control", b"prompt_cache_breakpoint"];
 
+/// The name of a block that marks such a place by standing behind what it marks.
+pub const MARKER_BLOCK: &[u8] = b"cachePoint";
+
 /// An order of members; those that are not listed follow, sorted by name. It is the one that common clients write, so
 /// that most items are in normal form as they come.
 #[derive(Clone, Copy)]
@@ -33,6 +36,7 @@ pub const PLAIN: Order = Order(&[
     b"role",
     b"tool_call_id",
     b"tool_use_id",
+    b"toolUseId",
     b"type",
     b"id",
     b"name",
@@ -66,6 +70,7 @@ pub fn member(name: &[u8]) -> Member {
         b"function" | b"source" | b"image_url" => Member::Envelope,
         b"functionCall" | b"function_call" | b"functionResponse" | b"function_response" => Member::Envelope,
         b"inlineData" | b"inline_data" | b"fileData" | b"file_data" => Member::Envelope,
+        b"toolSpec" | b"toolUse" | b"toolResult" | b"reasoningContent" | b"reasoningText" => Member::Envelope,
         _ => Member::Opaque,
     }
 }

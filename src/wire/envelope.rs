@@ -94,6 +94,20 @@ impl Envelope {
         canonical::decode_string(cursor.slice(&self.get(cursor, name)?))
     }
 
+    /// The value of its only member, with that member's name.
+    pub fn only<'a>(&self, cursor: &Cursor<'a>) -> Option<(&'a [u8], Range<usize>)> {
+        match self.members.as_slice() {
+            [(name, value)] => Some((cursor.slice(name), value.clone())),
+            _ => None,
+        }
+    }
+
+    /// It is nothing but a marker of the place behind the block in front of it.
+    pub fn is_marker(&self, cursor: &Cursor<'_>) -> bool {
+        self.only(cursor)
+            .is_some_and(|(name, _)| name == canonical::MARKER_BLOCK)
+    }
+
     /// Digests of the envelope behind `context` (a role, or what else the item means beside its own bytes).
     pub fn digests(&self, src: &[u8], context: &[&[u8]], scratch: &mut Vec<u8>) -> Digests {
         let pieces = self.wire_pieces(src);

@@ -11,9 +11,10 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::prefix::item::{Content, HeadForm, Item, Kind, Mark, Member, Message, Names, Request, Role};
+use crate::prefix::item::{Content, HeadForm, Kind, Member, Message, Names, Request, Role};
 
 use super::answer::Draft;
+use super::blocks;
 use super::body::{Context, Reader, Said};
 use super::call;
 use super::canonical;
@@ -251,12 +252,12 @@ fn content(reader: &mut Reader<'_>, ordinal: usize) -> Result<(), Fault> {
         let digests = part.digests(reader.src, &[turn.role.as_bytes(), extra], &mut reader.scratch);
         let kind = kind(part, &reader.cursor, role);
         let place = (ordinal, Some(index));
-        push(reader, part.range.clone(), digests, (role, kind), place);
+        blocks::push(reader, part.range.clone(), digests, (role, kind), place);
     }
     if turn.parts.is_empty() {
         let digests = Digests::of_nothing(&[turn.role.as_bytes(), &turn.extra]);
         let place = (ordinal, None);
-        push(reader, turn.range.clone(), digests, (role, Kind::Content), place);
+        blocks::push(reader, turn.range.clone(), digests, (role, Kind::Content), place);
     }
     let items = first..reader.request.history.len();
     reader.request.layout.messages.push(Message {
@@ -267,32 +268,6 @@ fn content(reader: &mut Reader<'_>, ordinal: usize) -> Result<(), Fault> {
         marker_ttl: None,
     });
     Ok(())
-}
-
-fn push(
-    reader: &mut Reader<'_>,
-    range: Range<usize>,
-    digests: Digests,
-    (role, kind): (Role, Kind),
-    (message, block): (usize, Option<usize>),
-) {
-    let mark = Mark {
-        wire: digests.wire,
-        canonical: digests.canonical,
-        len: digests.len,
-        role,
-        kind,
-        opens: block.unwrap_or(0) == 0,
-    };
-    reader.request.history.push(Item {
-        range,
-        mark,
-        message: message as u32,
-        block: block.map(|block| block as u32),
-        calls: u16::from(kind.is_call()),
-        answer: None,
-        words: None,
-    });
 }
 
 /// A content: who speaks, and the parts.

@@ -11,10 +11,23 @@ use super::scan::Cursor;
 
 /// A block of a head array: `{"type":"text","text":...}`.
 pub fn block(src: &Bytes, envelope: &Envelope, cursor: &Cursor<'_>) -> HeadBlock {
-    let bytes = envelope::pieces(src, envelope.range.clone(), &envelope.cuts).concat();
     let texts = (envelope.word(cursor, b"type") == Some("text"))
         .then(|| envelope.text(cursor, b"text").map(|text| vec![text]))
         .flatten();
+    element(src, envelope, texts, Marker::Inside)
+}
+
+/// A block that its only member names, `{"text":...}`; its marker is a block behind it.
+pub fn named(src: &Bytes, envelope: &Envelope, cursor: &Cursor<'_>) -> HeadBlock {
+    let text = envelope.only(cursor).filter(|(name, _)| *name == b"text");
+    let texts = text
+        .and_then(|(_, text)| canonical::decode_string(cursor.slice(&text)))
+        .map(|text| vec![text]);
+    element(src, envelope, texts, Marker::Behind)
+}
+
+fn element(src: &Bytes, envelope: &Envelope, texts: Option<Vec<String>>, marker: Marker) -> HeadBlock {
+    let bytes = envelope::pieces(src, envelope.range.clone(), &envelope.cuts).concat();
     let mut normal = Vec::new();
     if canonical::write_envelope(src, envelope.range.clone(), &mut normal).is_err() {
         normal.clone_from(&bytes);
@@ -27,7 +40,7 @@ pub fn block(src: &Bytes, envelope: &Envelope, cursor: &Cursor<'_>) -> HeadBlock
             texts,
             Place {
                 string: None,
-                marker: true,
+                marker,
                 role: "",
                 wire: None,
             },
@@ -53,7 +66,7 @@ pub fn string(src: &Bytes, token: std::ops::Range<usize>) -> HeadBlock {
             texts,
             Place {
                 string,
-                marker: true,
+                marker: Marker::Inside,
                 role: "",
                 wire: None,
             },
@@ -70,7 +83,7 @@ pub fn value(
 ) -> HeadBlock {
     let place = Place {
         string: None,
-        marker: false,
+        marker: Marker::None,
         role: "",
         wire: None,
     };
@@ -109,7 +122,7 @@ pub fn message(src: &Bytes, envelope: &Envelope, cursor: &Cursor<'_>, role: &str
         message_texts(src, envelope, cursor),
         Place {
             string,
-            marker: false,
+            marker: Marker::None,
             role,
             wire: Some(&wire),
         },
@@ -147,15 +160,30 @@ pub fn digest<'a>(blocks: impl Iterator<Item = &'a FrozenBlock>) -> Digest {
 
 struct Place<'a> {
     string: Option<std::ops::Range<u32>>,
-    marker: bool,
+    marker: Marker,
     role: &'a str,
     /// The bytes with a content that is one bare text block as its string, where that is another form.
     wire: Option<&'a [u8]>,
 }
 
+/// Where a marker returns.
+#[derive(Clone, Copy)]
+enum Marker {
+    /// As the last member.
+    Inside,
+    /// As an element of its own.
+    Behind,
+    /// Nowhere, or where the caller says.
+    None,
+}
+
 fn frozen(bytes: Vec<u8>, normal: &[u8], texts: Option<Vec<String>>, place: Place<'_>) -> FrozenBlock {
     FrozenBlock {
-        marker_at: place.marker.then(|| bytes.len() as u32 - 1),
+        marker_at: match place.marker {
+            Marker::Inside => Some(bytes.len() as u32 - 1),
+            Marker::Behind => Some(bytes.len() as u32),
+            Marker::None => None,
+        },
         string: place.string,
         texts,
         bytes_digest: Digest::of("inkfast head bytes v1", &bytes),

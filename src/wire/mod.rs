@@ -8,6 +8,7 @@ pub mod answer;
 pub mod anthropic_messages;
 pub mod array;
 pub mod bedrock_converse;
+pub mod blocks;
 pub mod body;
 pub mod call;
 pub mod canonical;
@@ -21,6 +22,7 @@ pub mod ndjson;
 pub mod ollama;
 pub mod openai_chat;
 pub mod openai_responses;
+pub mod path;
 pub mod scan;
 pub mod sse;
 pub mod usage;
@@ -71,6 +73,7 @@ pub trait Wire: Sync {
     fn framing(&self, content_type: &str) -> Framing {
         match content_type {
             "text/event-stream" => Framing::Events,
+            "application/vnd.amazon.eventstream" => Framing::EventStream,
             _ => Framing::Body,
         }
     }
@@ -123,6 +126,8 @@ pub enum Framing {
     Lines,
     /// A JSON array that grows, or the one object that stands in its place.
     Array,
+    /// AWS's binary messages.
+    EventStream,
 }
 
 /// What a request asks for.

@@ -18,6 +18,8 @@ pub enum Fault {
     EscapedKey,
     /// JSON, but not of a shape that this format has.
     Shape,
+    /// A body of another API, on a path that takes several.
+    Foreign,
 }
 
 impl Fault {
@@ -28,6 +30,7 @@ impl Fault {
             Self::DuplicateKey => "duplicate_key",
             Self::EscapedKey => "escaped_key",
             Self::Shape => "unknown_shape",
+            Self::Foreign => "foreign_body",
         }
     }
 }

@@ -32,6 +32,8 @@ pub struct Core {
     pub format: Format,
     pub host: String,
     pub scope: Scope,
+    /// The model, where the path names it.
+    pub model: Option<String>,
     pub mode: Mode,
     pub loopback: bool,
     pub text: Option<TextMode>,
@@ -74,6 +76,7 @@ impl Core {
             format,
             host: host.to_owned(),
             scope: Scope::new(host, format.as_str(), None),
+            model: None,
             mode: Mode::InHistory,
             loopback: true,
             text: None,
@@ -85,9 +88,11 @@ impl Core {
 
     /// Plans one request, sends nothing.
     pub fn plan(&mut self, body: &Bytes, hints: Hints) -> Result<(Request, Keys, Plan, Lowered), Fault> {
-        let model = parse(self.format, body, &Context::default(), None)?
-            .model
-            .unwrap_or_default();
+        let named = Context {
+            model: self.model.as_deref(),
+            ..Context::default()
+        };
+        let model = parse(self.format, body, &named, None)?.model.unwrap_or_default();
         let choice = Choice {
             mode: self.mode,
             text: self.text,
@@ -104,7 +109,7 @@ impl Core {
         route.policy.mutant = self.mutant;
         let context = Context {
             attribution: route.attribution,
-            model: None,
+            model: self.model.as_deref(),
             instructions_lead: Some(&instructions_lead),
             hints,
         };
@@ -177,6 +182,7 @@ impl Core {
         Some(Self {
             store: Store::Memory(MemoryLedger::from_bytes(&bytes).unwrap()),
             host: self.host.clone(),
+            model: self.model.clone(),
             ..*self
         })
     }

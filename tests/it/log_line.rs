@@ -1,7 +1,7 @@
 //! What a log line says beside the verdicts: ids of items, white space that is no change, look-alikes of our tags, and
 //! the warning where a secret left the head.
 
-use inkfast::sim::{Config, Provider};
+use inkfast::sim::{Config, LaterSystem, Provider};
 use serde_json::{Value, json};
 
 use crate::binary::{Inkfast, post};
@@ -79,4 +79,48 @@ fn the_line_tells_ids_white_space_and_lookalikes() {
         !String::from_utf8_lossy(&last).contains("a1B2c3D4"),
         "the key is on the wire no more"
     );
+}
+
+/// A row that is given up is an event of its own, without a word of what was said and with the model as the allow-list names it.
+#[test]
+fn what_is_learned_of_a_route_is_told() {
+    let provider = Provider::start(Config {
+        later_system: LaterSystem::Hoist,
+        ..Config::default()
+    })
+    .unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let config = format!(
+        "state = \"memory:\"\n[upstreams.openai]\nurl = \"{}\"\nacts_as = \"api.openai.com\"\n",
+        provider.url()
+    );
+    let inkfast = Inkfast::serve(folder.path(), &config);
+    let mut history = vec![user(&"Tell me about the parser. ".repeat(500))];
+    for mode in ["plan", "act", "review", "ask"] {
+        let answer = ask(&inkfast, &format!("{HEAD} The mode is {mode}."), &history);
+        history.extend([answer, user("Go on.")]);
+    }
+    let lines = inkfast.wait_for_requests(4);
+    let misses: Vec<&Value> = lines.iter().map(|line| &fields(line)["miss"]).collect();
+    let (once, again) = ("routing_or_eviction", "hoisted_downstream");
+    assert_eq!(misses, [&Value::Null, &json!(once), &json!(again), &json!(again)]);
+    let log = inkfast.log();
+    let told: Vec<Value> = log
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .map(|line: Value| fields(&line).clone())
+        .filter(|fields| fields["event"] == "learned")
+        .collect();
+    assert_eq!(told.len(), 1, "{log}");
+    assert_eq!(told[0]["finding"], "hoisted");
+    assert_eq!(told[0]["row"], "system/before_user_run/after_results");
+    assert_eq!(told[0]["route"], "openai/openai_chat/gpt-5*");
+}
+
+fn fields(line: &Value) -> &Value {
+    if line["fields"].is_object() {
+        &line["fields"]
+    } else {
+        line
+    }
 }

@@ -9,6 +9,7 @@
 )]
 
 mod answers;
+mod bedrock;
 mod binary;
 mod captures;
 mod cases;

@@ -1,6 +1,8 @@
 //! The proxy rewrites: what leaves, what is remembered, and what happens where it cannot be.
 
 mod bad_input;
+mod diagnostics;
+mod learning;
 mod refusals;
 mod scope;
 mod state;

@@ -57,7 +57,7 @@ fn cut<'b>(stream: &'b [u8], at: &[prop::sample::Index]) -> Vec<&'b [u8]> {
 }
 
 /// A header value of every type, by its number in the specification.
-fn header(name: &str, kind: u8, text: &str) -> Vec<u8> {
+pub fn header(name: &str, kind: u8, text: &str) -> Vec<u8> {
     let value = match kind {
         0 | 1 => vec![],
         2 => vec![0xfe],
@@ -70,7 +70,7 @@ fn header(name: &str, kind: u8, text: &str) -> Vec<u8> {
     [&[name.len() as u8][..], name.as_bytes(), &[kind], &value].concat()
 }
 
-fn message(headers: &[Vec<u8>], payload: &[u8]) -> Vec<u8> {
+pub fn message(headers: &[Vec<u8>], payload: &[u8]) -> Vec<u8> {
     let headers = headers.concat();
     let mut message = ((headers.len() + payload.len() + 16) as u32)
         .to_be_bytes()
@@ -91,7 +91,7 @@ fn crc(bytes: &[u8]) -> u32 {
     })
 }
 
-fn typed(event_type: &str, payload: &[u8]) -> Vec<u8> {
+pub fn typed(event_type: &str, payload: &[u8]) -> Vec<u8> {
     let headers = [
         header(":message-type", 7, "event"),
         header(":event-type", 7, event_type),

@@ -19,7 +19,7 @@ fn read(format: Format, body: &Bytes, attribution: bool, known: Option<&Request>
 }
 
 #[track_caller]
-fn same(format: Format, before: &Bytes, now: &Bytes) {
+pub fn same(format: Format, before: &Bytes, now: &Bytes) {
     for (then, attribution) in [(false, false), (true, true), (false, true), (true, false)] {
         let known = read(format, before, then, None);
         let with = read(format, now, attribution, Some(&known));

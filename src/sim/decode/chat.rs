@@ -5,6 +5,7 @@ use crate::sim::Format;
 use crate::sim::json::Json;
 use crate::sim::prompt::{Block, CacheOptions, Kind, Message, Prompt, Role, Tool};
 use crate::sim::refusal::Refusal;
+use crate::sim::responses::Responses;
 use crate::sim::rules;
 
 /// Settings that OpenAI's page names as part of the rendered prefix.
@@ -38,10 +39,12 @@ pub(super) fn decode(body: &Json) -> Result<Prompt, Refusal> {
         turns,
         settings: settings(body, RENDERED),
         cache: cache(body, model)?,
+        responses: Responses::default(),
     })
 }
 
-fn cache(body: &Json, model: &str) -> Result<CacheOptions, Refusal> {
+/// The caching fields, which the Responses API shares.
+pub(super) fn cache(body: &Json, model: &str) -> Result<CacheOptions, Refusal> {
     let options = body.some("prompt_cache_options");
     if options.is_some() && !rules::gpt(model).exact {
         let message = "Unsupported parameter: 'prompt_cache_options' is not supported with this model.";

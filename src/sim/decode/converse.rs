@@ -8,6 +8,7 @@ use crate::sim::Format;
 use crate::sim::json::Json;
 use crate::sim::prompt::{Block, CacheOptions, Kind, Message, Prompt, Role, Tool};
 use crate::sim::refusal::Refusal;
+use crate::sim::responses::Responses;
 
 pub(super) fn decode(body: &Json) -> Result<Prompt, Refusal> {
     let config = body.get("toolConfig").unwrap_or(&Json::Null);
@@ -27,6 +28,7 @@ pub(super) fn decode(body: &Json) -> Result<Prompt, Refusal> {
         turns: messages.map(message).collect::<Result<_, _>>()?,
         settings: set,
         cache: CacheOptions::default(),
+        responses: Responses::default(),
     })
 }
 

@@ -4,6 +4,7 @@ use super::{extra, plain};
 use crate::sim::Format;
 use crate::sim::json::Json;
 use crate::sim::prompt::{Block, CacheOptions, Kind, Message, Prompt, Role, Tool};
+use crate::sim::responses::Responses;
 
 pub(super) fn decode(body: &Json) -> Prompt {
     let model = body.str("model").unwrap_or_default();
@@ -30,6 +31,7 @@ pub(super) fn decode(body: &Json) -> Prompt {
                 .map(str::to_owned),
             ..CacheOptions::default()
         },
+        responses: Responses::default(),
     }
 }
 

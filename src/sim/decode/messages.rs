@@ -7,6 +7,7 @@ use crate::sim::Format;
 use crate::sim::json::Json;
 use crate::sim::prompt::{Block, CacheOptions, Kind, Message, Prompt, Role, Tool};
 use crate::sim::refusal::Refusal;
+use crate::sim::responses::Responses;
 
 pub(super) fn decode(body: &Json) -> Result<Prompt, Refusal> {
     let model = body
@@ -34,6 +35,7 @@ pub(super) fn decode(body: &Json) -> Result<Prompt, Refusal> {
             automatic: body.some("cache_control").map(lifetime),
             ..CacheOptions::default()
         },
+        responses: Responses::default(),
     })
 }
 

@@ -5,6 +5,7 @@ use crate::sim::Format;
 use crate::sim::json::Json;
 use crate::sim::prompt::{Block, CacheOptions, Kind, Message, Prompt, Role};
 use crate::sim::refusal::Refusal;
+use crate::sim::responses::Responses;
 
 pub(super) fn decode(body: &Json) -> Result<Prompt, Refusal> {
     let model = body.str("model").filter(|name| !name.is_empty());
@@ -26,6 +27,7 @@ pub(super) fn decode(body: &Json) -> Result<Prompt, Refusal> {
         turns,
         settings: settings(body, &["format"]),
         cache: CacheOptions::default(),
+        responses: Responses::default(),
     })
 }
 

@@ -35,7 +35,10 @@ pub(in crate::sim) fn template(prompt: &Prompt, mode: LaterSystem) -> Result<(),
     if messages.any(|m| m.role == Role::Developer) {
         return raise("Unexpected message role.");
     }
-    let in_one_list = matches!(prompt.format, super::Format::OpenAiChat | super::Format::Ollama);
+    let in_one_list = matches!(
+        prompt.format,
+        super::Format::OpenAiChat | super::Format::OpenAiResponses | super::Format::Ollama
+    );
     let second_in_head = in_one_list && prompt.head.len() > 1;
     if second_in_head || prompt.turns.iter().any(|m| m.role == Role::System) {
         return raise("System message must be at the beginning.");

@@ -1,7 +1,8 @@
 //! What a vendor itself says about the prefix: why its cache missed, and what it took out of the input.
 //!
 //! Sources: Anthropic's cache diagnostics (`diagnostics.cache_miss_reason`) and `input_transformations` of the
-//! Messages API.
+//! Messages API; OpenAI's `prompt_cache_diagnostics` (on request, GPT-5.6 and later) and `input_transformations` (GPT-6.2
+//! and later) of the Responses API; read on 2026-11-30.
 
 use std::fmt;
 
@@ -18,6 +19,8 @@ const MAX_TRANSFORMATIONS: usize = 64;
 pub struct Diagnostics {
     /// Why the cache could not serve the prefix of the request that the client named.
     pub cache_miss: Option<CacheMiss>,
+    /// What came of the comparison with the response that the client named; also a hit.
+    pub comparison: Option<CacheMiss>,
     /// What was left out of the input, or would have been.
     pub transformations: Vec<Transformation>,
 }
@@ -46,18 +49,45 @@ pub enum MissReason {
     PreviousMessageNotFound,
     /// No comparison was made.
     Unavailable,
+    /// The cache served the prefix: there was no miss.
+    CacheHit,
+    /// Another routing key.
+    PromptCacheKeyChanged,
+    /// Another format of the answer's text.
+    TextFormatChanged,
+    /// Another effort.
+    ReasoningEffortChanged,
+    /// Another verbosity.
+    VerbosityChanged,
+    /// The provider compacted the context.
+    ContextCompacted,
+    /// Other items.
+    InputChanged,
+    /// Another service tier.
+    ServiceTierChanged,
+    /// The response to compare with is unknown.
+    ComparisonResponseNotFound,
     /// A reason that this version does not know.
     Other,
 }
 
 impl MissReason {
-    const KNOWN: [Self; 6] = [
+    const KNOWN: [Self; 15] = [
         Self::ModelChanged,
         Self::SystemChanged,
         Self::ToolsChanged,
         Self::MessagesChanged,
         Self::PreviousMessageNotFound,
         Self::Unavailable,
+        Self::CacheHit,
+        Self::PromptCacheKeyChanged,
+        Self::TextFormatChanged,
+        Self::ReasoningEffortChanged,
+        Self::VerbosityChanged,
+        Self::ContextCompacted,
+        Self::InputChanged,
+        Self::ServiceTierChanged,
+        Self::ComparisonResponseNotFound,
     ];
 
     /// The vendor's word for it, as a metric label.
@@ -69,6 +99,15 @@ impl MissReason {
             Self::MessagesChanged => "messages_changed",
             Self::PreviousMessageNotFound => "previous_message_not_found",
             Self::Unavailable => "unavailable",
+            Self::CacheHit => "cache_hit",
+            Self::PromptCacheKeyChanged => "prompt_cache_key_changed",
+            Self::TextFormatChanged => "text_format_changed",
+            Self::ReasoningEffortChanged => "reasoning_effort_changed",
+            Self::VerbosityChanged => "verbosity_changed",
+            Self::ContextCompacted => "context_compacted",
+            Self::InputChanged => "input_changed",
+            Self::ServiceTierChanged => "service_tier_changed",
+            Self::ComparisonResponseNotFound => "comparison_response_not_found",
             Self::Other => "other",
         }
     }
@@ -88,7 +127,7 @@ impl fmt::Display for MissReason {
 /// One entry of `input_transformations`; words that are not plain labels become `other`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transformation {
-    /// What was done, such as `thinking_dropped`.
+    /// What was done, such as `thinking_dropped`, or what was removed, such as `reasoning`.
     pub kind: String,
     /// Why, such as `prefix_binding_mismatch`.
     pub reason: String,
@@ -111,6 +150,38 @@ impl Diagnostics {
             self.transformations = listed.map(Transformation::from).collect();
         }
     }
+}
+
+impl Diagnostics {
+    /// Takes over a `prompt_cache_diagnostics` member.
+    pub fn merge_comparison(&mut self, comparison: Option<&RawValue>) {
+        let Some(compared) = field::parse::<Compared>(comparison) else {
+            return;
+        };
+        let Some(kind) = field::label(compared.kind) else {
+            return;
+        };
+        let missed = kind == "cache_miss";
+        let word = if missed {
+            field::label(compared.reason)
+        } else {
+            Some(kind)
+        };
+        self.comparison = Some(CacheMiss {
+            reason: word.map_or(MissReason::Other, |word| MissReason::from_wire(&word)),
+            tokens: field::parse(compared.cache_missed_tokens),
+        });
+    }
+}
+
+#[derive(Deserialize)]
+struct Compared<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'a RawValue>,
+    #[serde(borrow)]
+    reason: Option<&'a RawValue>,
+    #[serde(borrow)]
+    cache_missed_tokens: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -151,4 +222,62 @@ fn cache_miss(reason: Option<&RawValue>) -> Option<CacheMiss> {
         reason: MissReason::from_wire(&field::label(listed.kind)?),
         tokens: field::parse(listed.cache_missed_input_tokens),
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)]
+mod tests {
+    use super::*;
+
+    fn raw(json: &str) -> Box<RawValue> {
+        RawValue::from_string(json.to_owned()).expect("the test's JSON is valid")
+    }
+
+    #[test]
+    fn comparisons() {
+        for (json, expected) in [
+            (r#"{"type":"cache_hit"}"#, Some((MissReason::CacheHit, None))),
+            (
+                r#"{"type":"cache_miss","reason":"tools_changed","cache_missed_tokens":81,"comparison_reusable_tokens":9}"#,
+                Some((MissReason::ToolsChanged, Some(81))),
+            ),
+            (
+                r#"{"type":"cache_miss","reason":"moon_phase"}"#,
+                Some((MissReason::Other, None)),
+            ),
+            (r#"{"type":"cache_miss"}"#, Some((MissReason::Other, None))),
+            (
+                r#"{"type":"comparison_response_not_found"}"#,
+                Some((MissReason::ComparisonResponseNotFound, None)),
+            ),
+            (r#"{"type":"unavailable"}"#, Some((MissReason::Unavailable, None))),
+            ("null", None),
+            ("[7]", None),
+            (r#"{"type":7}"#, None),
+        ] {
+            let mut found = Diagnostics::default();
+            found.merge_comparison(Some(&raw(json)));
+            let compared = found.comparison.map(|miss| (miss.reason, miss.tokens));
+            assert_eq!(compared, expected, "{json}");
+        }
+    }
+
+    #[test]
+    fn every_reason_is_read_by_its_own_name() {
+        for reason in MissReason::KNOWN {
+            assert_eq!(MissReason::from_wire(reason.as_str()), reason);
+        }
+    }
+
+    #[test]
+    fn removed_reasoning_is_listed_with_its_reason() {
+        let listed = r#"[{"id":"rs_1","action":"removed","reason":"prefix_mismatch","type":"reasoning"}]"#;
+        let mut found = Diagnostics::default();
+        found.merge(None, Some(&raw(listed)));
+        let expected = Transformation {
+            kind: "reasoning".into(),
+            reason: "prefix_mismatch".into(),
+        };
+        assert_eq!(found.transformations, [expected]);
+    }
 }

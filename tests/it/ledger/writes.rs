@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use inkfast::ledger::{Db, Fault, Learned, LedgerError, MemoryLedger, Outcome};
+use inkfast::route::Finding;
 
 use super::*;
 
@@ -72,20 +73,36 @@ fn an_answer_can_be_corrected() {
 #[test]
 fn routes_are_learned_and_forgotten() {
     on_both(|ledger| async move {
-        let note = |row, at_ms| Learned {
-            row,
-            at_ms,
+        let note = |row: &str, finding, at_ms| Learned {
             until_ms: at_ms + 7,
+            ..Learned::new(row.to_owned(), finding, at_ms)
         };
-        ledger.learn("r", note(1, 10)).await.unwrap();
-        ledger.learn("r", note(0, 11)).await.unwrap();
-        ledger.learn("r", note(1, 12)).await.unwrap();
-        ledger.learn("other", note(3, 1)).await.unwrap();
-        assert_eq!(ledger.learned("r").await.unwrap(), [note(0, 11), note(1, 12)]);
+        let (refused, hoisted) = (Finding::Refused, Finding::Hoisted);
+        ledger.learn("r", note("b", refused, 10)).await.unwrap();
+        ledger.learn("r", note("a", hoisted, 11)).await.unwrap();
+        ledger.learn("r", note("b", hoisted, 12)).await.unwrap();
+        ledger.learn("other", note("d", refused, 13)).await.unwrap();
+        let both = vec![note("a", hoisted, 11), note("b", hoisted, 12)];
+        assert_eq!(ledger.learned("r").await.unwrap(), both);
+        let other = ("other".to_owned(), vec![note("d", refused, 13)]);
+        assert_eq!(
+            ledger.all_learned().await.unwrap(),
+            [other.clone(), ("r".to_owned(), both)]
+        );
         ledger.unlearn("r").await.unwrap();
         assert_eq!(ledger.learned("r").await.unwrap(), []);
-        assert_eq!(ledger.learned("other").await.unwrap(), [note(3, 1)]);
+        assert_eq!(ledger.all_learned().await.unwrap(), [other]);
+        // What nobody believes any more makes room.
+        ledger.learn("r", note("a", refused, 20)).await.unwrap();
+        assert_eq!(ledger.learned("other").await.unwrap(), []);
     });
+}
+
+#[test]
+fn a_note_is_believed_for_a_week() {
+    let note = Learned::new("row".to_owned(), Finding::Refused, 1000);
+    let week = 7 * 24 * 3600 * 1000;
+    assert!(note.is_believed(1000 + week - 1) && !note.is_believed(1000 + week));
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod dialects;
 mod gemini;
 mod ollama;
 mod refusals;
+mod responses;
 mod signing;
 mod thinking;
 mod vertex;
