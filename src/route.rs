@@ -26,6 +26,7 @@ pub struct Table {
     binds_thinking: Vec<Fact<bool>>,
     cache_ttl: Vec<Fact<u32>>,
     cached_price: Vec<Fact<f64>>,
+    usage_cached: Vec<Fact<Cached>>,
     cache_minimum: Vec<Fact<u64>>,
     cache_at_markers: Vec<Fact<bool>>,
     refusals: Vec<Fact<Vec<String>>>,
@@ -124,6 +125,7 @@ impl Table {
             instructions_lead: [own.instructions_lead, self.instructions_lead].concat(),
             binds_thinking: [own.binds_thinking, self.binds_thinking].concat(),
             cache_ttl: [own.cache_ttl, self.cache_ttl].concat(),
+            usage_cached: [own.usage_cached, self.usage_cached].concat(),
             cached_price: [own.cached_price, self.cached_price].concat(),
             cache_minimum: [own.cache_minimum, self.cache_minimum].concat(),
             cache_at_markers: [own.cache_at_markers, self.cache_at_markers].concat(),
@@ -134,6 +136,11 @@ impl Table {
     /// Whether the model reads request-level instructions in front of the history.
     pub fn instructions_lead(&self, to: Destination<'_>) -> bool {
         value(&self.instructions_lead, to).unwrap_or(false)
+    }
+
+    /// Whether what a destination says about cached tokens tells nothing.
+    pub fn ignores_cached(&self, to: Destination<'_>) -> bool {
+        value(&self.usage_cached, to) == Some(Cached::Ignored)
     }
 
     /// The route of a destination; rows that `incapable` names (see [`row_name`]) are left out.
@@ -181,6 +188,16 @@ impl Route {
             .find(|pattern| error.contains(pattern.as_str()))
             .map(String::as_str)
     }
+}
+
+/// What the counts of cached tokens are worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Cached {
+    /// They are counted.
+    Counted,
+    /// They are constants.
+    Ignored,
 }
 
 /// What a row holds for.
@@ -314,6 +331,87 @@ mod tests {
                 .policy
                 .binds_thinking
         );
+    }
+
+    #[test]
+    fn families_and_platforms() {
+        let row = |host: &str, format: Format, model: &str| {
+            let row = route(host, format, model).policy.rows[0];
+            (row.carrier, row.placement, row.tool_loop)
+        };
+        let (messages, chat) = (Format::AnthropicMessages, Format::OpenaiChat);
+        let native = (Carrier::System, Placement::AfterUserTurn, ToolLoop::AfterResults);
+        let system = (Carrier::System, Placement::BeforeUserRun, ToolLoop::AfterResults);
+        let inside = (
+            Carrier::UserReminder,
+            Placement::InsideUserMessage,
+            ToolLoop::Pass,
+        );
+        let block = (
+            Carrier::UserReminder,
+            Placement::BlockInUserTurn,
+            ToolLoop::AfterResults,
+        );
+        let wait = (Carrier::UserReminder, Placement::BlockInUserTurn, ToolLoop::Wait);
+        let part = (Carrier::TextPart, Placement::BlockInUserTurn, ToolLoop::Pass);
+        for (host, format, model, expected) in [
+            (
+                "us-east5-aiplatform.googleapis.com",
+                messages,
+                "claude-opus-5@20260801",
+                native,
+            ),
+            (
+                "aiplatform.googleapis.com",
+                messages,
+                "claude-sonnet-4-5@20250929",
+                wait,
+            ),
+            ("r.services.ai.azure.com", messages, "claude-opus-5", block),
+            ("r.services.ai.azure.com", messages, "claude-sonnet-4-5", wait),
+            ("ollama", messages, "qwen3.8", block),
+            (
+                "generativelanguage.googleapis.com",
+                Format::Gemini,
+                "gemini-3.5-flash",
+                part,
+            ),
+            (
+                "aiplatform.googleapis.com",
+                Format::Gemini,
+                "gemini-3.5-flash",
+                part,
+            ),
+            ("ollama", Format::Ollama, "qwen3.8", inside),
+            ("ollama", chat, "qwen3.8", inside),
+            ("api.deepseek.com", chat, "deepseek-v4", system),
+            ("openrouter.ai", chat, "openai/gpt-5.5", system),
+            ("openrouter.ai", chat, "anthropic/claude-opus-5", inside),
+            ("api.mistral.ai", chat, "mistral-large-4", inside),
+            ("api.x.ai", chat, "grok-5", system),
+            ("api.groq.com", chat, "llama-4", inside),
+            ("api.githubcopilot.com", chat, "gpt-5.5", system),
+            ("api.business.githubcopilot.com", chat, "gpt-5.5", system),
+            ("api.githubcopilot.com", chat, "claude-opus-5", inside),
+            ("r.openai.azure.com", chat, "gpt-5.5", system),
+        ] {
+            assert_eq!(row(host, format, model), expected, "{host} {format} {model}");
+        }
+    }
+
+    #[test]
+    fn what_ollama_says_of_its_cache_is_ignored() {
+        let table = Table::built_in().unwrap();
+        let ignores = |host| {
+            let format = Format::OpenaiResponses;
+            table.ignores_cached(Destination {
+                host,
+                format,
+                model: "",
+            })
+        };
+        assert!(ignores("ollama") && ignores("ollama.com"));
+        assert!(!ignores("api.openai.com") && !ignores("127.0.0.1"));
     }
 
     #[test]

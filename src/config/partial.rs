@@ -42,11 +42,13 @@ pub struct Partial {
 #[serde(deny_unknown_fields)]
 #[allow(
     missing_docs,
-    reason = "each field is the argument of `Upstream::new` or `Upstream::signed` of that name"
+    reason = "each field is the argument of that name of `Upstream::new`, `Upstream::with_models` or `Upstream::signed`"
 )]
 pub struct PartialUpstream {
     pub url: String,
     pub acts_as: Option<String>,
+    #[serde(default)]
+    pub models: BTreeMap<String, String>,
     pub sign: Option<Signature>,
     pub region: Option<String>,
     pub service: Option<String>,
@@ -66,7 +68,7 @@ impl PartialUpstream {
     /// # Errors
     /// A sentence for the user when something about it cannot be used.
     pub(super) fn named(self, name: &str) -> Result<Upstream, String> {
-        let upstream = Upstream::new(name, &self.url, self.acts_as)?;
+        let upstream = Upstream::new(name, &self.url, self.acts_as)?.with_models(self.models);
         match self.sign {
             Some(Signature::Sigv4) => upstream.signed(self.region, self.service),
             None if self.region.or(self.service).is_some() => {

@@ -8,6 +8,7 @@ use hyper::http::uri::{Authority, Scheme, Uri};
 const WELL_KNOWN: &[(&str, &str)] = &[
     ("anthropic", "https://api.anthropic.com"),
     ("cerebras", "https://api.cerebras.ai"),
+    ("copilot", "https://api.githubcopilot.com"),
     ("deepseek", "https://api.deepseek.com"),
     ("fireworks", "https://api.fireworks.ai"),
     ("gemini", "https://generativelanguage.googleapis.com"),
@@ -20,10 +21,15 @@ const WELL_KNOWN: &[(&str, &str)] = &[
     ("openai", "https://api.openai.com"),
     ("openrouter", "https://openrouter.ai"),
     ("together", "https://api.together.xyz"),
+    ("vertex", "https://aiplatform.googleapis.com"),
     ("vllm", "http://127.0.0.1:8000"),
     ("xai", "https://api.x.ai"),
     ("zai", "https://api.z.ai"),
 ];
+
+/// Ollama listens at this port wherever it runs (github.com/ollama/ollama, docs/faq.md, 2026-11-30). A host in a
+/// local network has no name that the capability table could know.
+const OLLAMA_PORT: u16 = 11434;
 
 /// First path segments that real APIs use; an upstream of that name would hide them.
 const RESERVED: &[&str] = &["v1", "v1beta", "api"];
@@ -40,6 +46,8 @@ pub struct Upstream {
     /// The URL's path without a final slash; it is put in front of every request's path.
     pub prefix: String,
     acts_as: Option<String>,
+    /// The models behind its names for them: Azure's deployments are named by who makes them.
+    models: BTreeMap<String, String>,
     /// How its requests are signed anew, if they are.
     pub sign: Option<Sign>,
 }
@@ -85,6 +93,7 @@ impl Upstream {
             prefix: path.trim_end_matches('/').into(),
             authority,
             acts_as,
+            models: BTreeMap::new(),
             sign: None,
         })
     }
@@ -105,9 +114,25 @@ impl Upstream {
         Ok(Self { sign, ..self })
     }
 
+    /// The same with the models that are behind its names.
+    pub fn with_models(self, models: BTreeMap<String, String>) -> Self {
+        Self { models, ..self }
+    }
+
     /// The host whose rows of the capability table apply.
     pub fn acts_as(&self) -> &str {
-        self.acts_as.as_deref().unwrap_or(self.authority.host())
+        let is_ollama = self.name == "ollama" || self.authority.port_u16() == Some(OLLAMA_PORT);
+        let implied = if is_ollama {
+            "ollama"
+        } else {
+            self.authority.host()
+        };
+        self.acts_as.as_deref().unwrap_or(implied)
+    }
+
+    /// The model whose rows of the capability table apply to requests for `model`.
+    pub fn model_behind<'m>(&'m self, model: &'m str) -> &'m str {
+        self.models.get(model).map_or(model, String::as_str)
     }
 }
 
@@ -205,6 +230,27 @@ mod tests {
         assert_eq!(upstream.acts_as(), "gw.example");
         let posing = Upstream::new("gw", "http://127.0.0.1:1", Some("api.openai.com".into())).unwrap();
         assert_eq!(posing.acts_as(), "api.openai.com");
+    }
+
+    #[test]
+    fn ollama_is_known_by_its_name_or_its_port() {
+        let acts_as = |name: &str, url: &str, given: Option<&str>| {
+            let upstream = Upstream::new(name, url, given.map(str::to_owned)).unwrap();
+            upstream.acts_as().to_owned()
+        };
+        assert_eq!(acts_as("ollama", "http://gpu-box:80", None), "ollama");
+        assert_eq!(acts_as("box", "http://gpu-box:11434", None), "ollama");
+        assert_eq!(acts_as("box", "http://gpu-box:11434", Some("vllm")), "vllm");
+        assert_eq!(acts_as("box", "http://127.0.0.1:8080", None), "127.0.0.1");
+    }
+
+    #[test]
+    fn a_deployment_has_a_model_behind_it() {
+        let models = [("dep".to_owned(), "gpt-5.5".to_owned())];
+        let azure = Upstream::new("az", "https://r.openai.azure.com", None).unwrap();
+        let azure = azure.with_models(models.into());
+        assert_eq!(azure.model_behind("dep"), "gpt-5.5");
+        assert_eq!(azure.model_behind("gpt-6"), "gpt-6");
     }
 
     #[test]

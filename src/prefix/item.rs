@@ -116,13 +116,22 @@ pub enum Kind {
     Trigger,
     /// An answer that the provider holds, however many items it has.
     Held,
+    /// The model asks for a tool, and no id makes the call its own: chance may repeat it.
+    UnnamedCall,
+}
+
+impl Kind {
+    /// Results must follow.
+    pub fn is_call(self) -> bool {
+        matches!(self, Self::ToolCall | Self::UnnamedCall)
+    }
 }
 
 impl Mark {
     /// The kind of item that its id names.
     pub fn kind_name(&self) -> &'static str {
         match (self.role, self.kind) {
-            (_, Kind::ToolCall) => "tool_call",
+            (_, Kind::ToolCall | Kind::UnnamedCall) => "tool_call",
             (_, Kind::ToolResult | Kind::ServerToolResult) => "tool_result",
             (_, Kind::Thinking) => "thinking",
             (_, Kind::Summary) => "summary",
@@ -286,7 +295,7 @@ pub enum Content {
 pub struct AnswerMark {
     /// Over text and ids.
     pub digest: Digest,
-    /// It carries a tool-call id or at least 200 bytes of text, so that chance does not repeat it.
+    /// It carries a tool call's own id or at least 200 bytes of text, so that chance does not repeat it.
     pub strong: bool,
 }
 
@@ -341,9 +350,11 @@ impl AnswerMark {
         for id in call_ids {
             hasher.part(id.as_ref().as_bytes());
         }
+        // A call that has no id is known by its name and arguments, `name{...}`.
+        let own = |id: &_| !AsRef::<str>::as_ref(id).ends_with('}');
         Some(Self {
             digest: hasher.finish(),
-            strong: !call_ids.is_empty() || text.len() >= Self::STRONG_TEXT,
+            strong: call_ids.iter().any(own) || text.len() >= Self::STRONG_TEXT,
         })
     }
 }

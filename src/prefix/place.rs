@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::digest::Digest;
 use super::item::{Content, Item, Kind, Request, Role, prompt_digest};
 use super::past::{Node, Past, Path, Slot};
-use super::policy::{Mutant, Placement, Policy, Row, ToolLoop};
+use super::policy::{Carrier, Mutant, Placement, Policy, Row, ToolLoop};
 use crate::prompt::{Entry, derive};
 
 /// A legal place for a new node.
@@ -166,7 +166,7 @@ fn by_row(
     match row.placement {
         Placement::BeforeUserRun => Ok((before_run(&turn, sent), Slot::Message)),
         Placement::AfterUserTurn => after_turn(request, &turn).map(|position| (position, Slot::Message)),
-        Placement::BlockInUserTurn => block_in_turn(request, &turn, sent),
+        Placement::BlockInUserTurn => block_in_turn(request, &turn, sent, row.carrier),
         Placement::InsideUserMessage if in_loop => Ok((turn.end, Slot::Message)),
         Placement::InsideUserMessage => inside_message(request, &turn, sent),
     }
@@ -244,7 +244,12 @@ fn after_turn(request: &Request, turn: &Turn) -> Result<usize, Miss> {
     }
 }
 
-fn block_in_turn(request: &Request, turn: &Turn, sent: usize) -> Result<(usize, Slot), Miss> {
+fn block_in_turn(
+    request: &Request,
+    turn: &Turn,
+    sent: usize,
+    carrier: Carrier,
+) -> Result<(usize, Slot), Miss> {
     let items = &request.history[turn.start..turn.end];
     let user_end = turn.start
         + items
@@ -262,7 +267,12 @@ fn block_in_turn(request: &Request, turn: &Turn, sent: usize) -> Result<(usize, 
         return Err(Miss::None);
     }
     let floor = turn.results.unwrap_or(user_start).max(sent);
-    if floor == user_start {
+    // Where results are a content of their own, a text part beside them would be none of the user's.
+    let apart = carrier == Carrier::TextPart
+        && request.history[floor..user_end.max(floor)]
+            .first()
+            .is_some_and(|item| item.mark.opens && item.mark.role == Role::User);
+    if floor == user_start || apart {
         let holder = &request.layout.messages[request.history[floor].message as usize];
         return if holder.content == Content::Other {
             Err(Miss::None)
@@ -328,7 +338,7 @@ fn is_legal(request: &Request, node: &Node) -> bool {
         return true;
     }
     let splits_pair = after.is_some_and(|item| item.mark.kind == Kind::ToolResult)
-        && before.is_some_and(|item| matches!(item.mark.kind, Kind::ToolCall | Kind::ToolResult));
+        && before.is_some_and(|item| item.mark.kind.is_call() || item.mark.kind == Kind::ToolResult);
     let is_user = |item: Option<&Item>| item.is_some_and(|item| item.mark.role == Role::User);
     let boundary = after.is_none_or(|item| item.mark.opens);
     let legal = match node.slot {

@@ -92,6 +92,7 @@ async fn open(
     let target =
         target::resolve(&proxy.config.upstreams, proxy.address, &head).map_err(RequestError::Target)?;
     line.set_target(&target);
+    line.ignores_cached = proxy.ignores_cached(&target);
     let received = receive(body, proxy.config.max_body, proxy.config.idle_timeout).await?;
     line.received_bytes = received.length();
     let signing = Signing::of(proxy, &target, &head.headers).await;
@@ -184,7 +185,7 @@ impl Sender<'_> {
 }
 
 /// How long the end of an answer is held back for its reader and for its record.
-pub const PATIENCE: Duration = Duration::from_millis(50);
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Streams the answer to the client with a copy to the side, and puts on record what was said and how it went before
 /// the client has the end.
@@ -216,21 +217,8 @@ async fn observe(
         relay.release().await;
     }
     let reading = side.finish().await.flatten();
-    let answer = reading.as_ref().and_then(answer_mark);
-    if let Some(answer) = answer {
-        attempt.step.answer(proxy, answer);
-    }
-    let response = reading.as_ref().zip(prompt).and_then(response_key);
-    if let Some(response) = response {
-        attempt.step.respond(proxy, response);
-    }
-    let seq = attempt
-        .step
-        .written(PATIENCE.saturating_sub(held.elapsed()))
-        .await;
-    if let Some(prompt) = prompt.filter(|_| status.is_success()) {
-        keep_path(proxy, prompt, &attempt, (seq, answer, response));
-    }
+    let read = (reading.as_ref(), status.is_success());
+    let seq = put_on_record(proxy, prompt, &mut attempt, read, held).await;
     if relay.end.is_none() {
         relay.release().await;
         relay.run(&mut SideCopy::<()>::over(), |_| false).await;
@@ -254,8 +242,33 @@ async fn observe(
     relay.release().await;
 }
 
+/// Puts on record what an answer says, waiting no longer than the client may after `held`, and keeps what went out where
+/// that was taken. Gives the number of the record.
+pub async fn put_on_record(
+    proxy: &Proxy,
+    prompt: Option<&Prompt>,
+    attempt: &mut Attempt,
+    (reading, taken): (Option<&Reading>, bool),
+    held: Instant,
+) -> Option<u64> {
+    let answer = reading.and_then(answer_mark);
+    if let Some(answer) = answer {
+        attempt.step.answer(proxy, answer);
+    }
+    let response = reading.zip(prompt).and_then(response_key);
+    if let Some(response) = response {
+        attempt.step.respond(proxy, response);
+    }
+    let patience = PATIENCE.saturating_sub(held.elapsed());
+    let seq = attempt.step.written(patience).await;
+    if let Some(prompt) = prompt.filter(|_| taken) {
+        keep_path(proxy, prompt, attempt, (seq, answer, response));
+    }
+    seq
+}
+
 /// Keeps what went out where the conversation could not go on without.
-pub fn keep_path(
+fn keep_path(
     proxy: &Proxy,
     prompt: &Prompt,
     attempt: &Attempt,
@@ -288,8 +301,7 @@ fn response_key((reading, prompt): (&Reading, &Prompt)) -> Option<Digest> {
     Some(keys::response_key(prompt.scope, keys::response_id(id)))
 }
 
-/// What was said, where all of it is known.
-pub fn answer_mark(reading: &Reading) -> Option<AnswerMark> {
+fn answer_mark(reading: &Reading) -> Option<AnswerMark> {
     let answer = reading.answer.as_ref().filter(|answer| answer.complete)?;
     AnswerMark::of(&answer.text, &answer.call_ids)
 }
@@ -307,7 +319,14 @@ pub fn tell(
         tell_prompt(proxy, line, (prompt, planned, seq), taken);
     }
     if let Some(reading) = reading {
-        line.usage = reading.usage;
+        let usage = reading.usage;
+        line.usage = usage.map(|usage| {
+            if line.ignores_cached {
+                usage.without_cache()
+            } else {
+                usage
+            }
+        });
         let plan = attempt.planned.as_deref().map(|planned| &planned.plan);
         report::count_answer(&proxy.metrics, line, plan, reading);
     }

@@ -104,6 +104,8 @@ pub struct RequestLine {
     pub prefix: Option<Prefix>,
     /// What the provider counted.
     pub usage: Option<Usage>,
+    /// What it says about cached tokens tells nothing.
+    pub ignores_cached: bool,
     /// Why the provider's cache missed an intact prefix.
     pub miss: Option<&'static str>,
     /// What the vendor itself found, as `source/cause/agrees`, joined by commas.
@@ -134,6 +136,7 @@ impl RequestLine {
             passthrough: None,
             prefix: None,
             usage: None,
+            ignores_cached: false,
             miss: None,
             diagnosis: None,
             rewrite: None,

@@ -121,7 +121,7 @@ pub fn sent_bytes(prompt: &Prompt, planned: &Planned) -> u64 {
 pub fn count_answer(metrics: &Metrics, line: &mut RequestLine, plan: Option<&Plan>, reading: &Reading) {
     let upstream = line.upstream.as_deref().unwrap_or("none");
     let model = line.model.as_deref().unwrap_or_default();
-    match reading.usage {
+    match line.usage {
         Some(usage) => metrics.record_usage(upstream, model, &input_tokens(&usage)),
         None => metrics.record_usage_missing(upstream, line.format.as_str()),
     }

@@ -12,6 +12,7 @@ use hyper::HeaderMap;
 use tokio::time::{error::Elapsed, timeout};
 
 use crate::{
+    config::Upstream,
     ledger::{Learned, LedgerError},
     prefix::{Keys, Past, Request, Scope, held, item::Hints, keys, policy::Mode},
     proxy::{
@@ -106,11 +107,12 @@ pub async fn read(
     if target.call == Call::Other {
         return Err(Passthrough::NotAPrompt);
     }
-    let scope = Scope::new(&target.upstream.name, format.as_str(), proxy.tenants.of(headers));
+    let tenant = proxy.tenants.of(headers, target.uri.query());
+    let scope = Scope::new(&target.upstream.name, format.as_str(), tenant);
     let host = target.upstream.acts_as();
     let body = Encoded {
         format,
-        host: host.to_owned(),
+        upstream: target.upstream.clone(),
         model: format.wire().model(target.uri.path()),
         scope,
         bytes: received.clone(),
@@ -128,7 +130,8 @@ pub async fn read(
     let model = request.model.as_deref().unwrap_or_default();
     let route_key = route::key(&target.upstream.name, format, model);
     let now_ms = now_ms();
-    let route = |incapable: &[String]| proxy.route(host, format, model, incapable);
+    let behind = target.upstream.model_behind(model);
+    let route = |incapable: &[String]| proxy.route(host, format, behind, incapable);
     let (mut past, mut route, doubt) = match look_up(proxy, scope, &keys, &route_key).await {
         Ok((past, learned)) => (past, route(&incapable(&learned, now_ms)), None),
         Err(reason) => {
@@ -164,7 +167,7 @@ pub async fn read(
 /// A body and all that reading it depends on.
 struct Encoded {
     format: format::Format,
-    host: String,
+    upstream: Upstream,
     /// As the path names it.
     model: Option<String>,
     scope: Scope,
@@ -185,11 +188,13 @@ impl Encoded {
         let body = encoding::decode(&self.bytes, &self.encoding, limits)?;
         let place = bodies::key(self.scope, &self.hints, &body);
         let known = proxy.bodies.last(&place);
-        let (host, format) = (self.host.as_str(), self.format);
+        let (upstream, format) = (&self.upstream, self.format);
         let instructions_lead = |model: &str| {
-            proxy
-                .routes
-                .instructions_lead(Destination { host, format, model })
+            proxy.routes.instructions_lead(Destination {
+                host: upstream.acts_as(),
+                format,
+                model: upstream.model_behind(model),
+            })
         };
         let context = Context {
             attribution: self.attribution,
@@ -253,6 +258,18 @@ pub async fn off_thread<T: Send + 'static>(
 }
 
 impl Proxy {
+    /// Whether what a target says about cached tokens tells nothing.
+    pub fn ignores_cached(&self, target: &Target<'_>) -> bool {
+        let Format::Wire(format) = target.format else {
+            return false;
+        };
+        self.routes.ignores_cached(Destination {
+            host: target.upstream.acts_as(),
+            format,
+            model: "",
+        })
+    }
+
     /// The facts about a destination, without the rows that do not work there.
     fn route(&self, host: &str, format: format::Format, model: &str, incapable: &[String]) -> Route {
         let to = Destination { host, format, model };

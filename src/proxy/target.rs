@@ -128,6 +128,7 @@ fn unnamed<'a>(upstreams: &'a Upstreams, asked: &str, headers: &HeaderMap) -> &'
             .is_some_and(|(_, q)| q.split('&').any(|pair| pair.starts_with("key=")))
     };
     let name = match classify(&Method::POST, path).0 {
+        _ if path.starts_with("/v1") && path.split('/').nth(2) == Some("projects") => Some("vertex"),
         // Gemini answers in OpenAI's format below its own version's path.
         _ if path.starts_with("/v1beta/") => Some("gemini"),
         // Bedrock takes other providers' bodies below the name of a model.
@@ -264,6 +265,60 @@ mod tests {
             ),
             (
                 "POST",
+                "/v1beta/models/g:countTokens",
+                "",
+                "gemini",
+                "https://generativelanguage.googleapis.com/v1beta/models/g:countTokens",
+                "gemini",
+                "other",
+            ),
+            (
+                "POST",
+                "/v1beta1/projects/p/locations/global/publishers/google/models/g:countTokens",
+                "",
+                "vertex",
+                "https://aiplatform.googleapis.com/v1beta1/projects/p/locations/global/publishers/google/models/g:countTokens",
+                "gemini",
+                "count_tokens",
+            ),
+            (
+                "POST",
+                "/v1/projects/p/locations/global/publishers/anthropic/models/count-tokens:rawPredict",
+                "",
+                "vertex",
+                "https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/anthropic/models/count-tokens:rawPredict",
+                "anthropic_messages",
+                "count_tokens",
+            ),
+            (
+                "POST",
+                "/copilot/chat/completions",
+                "",
+                "copilot",
+                "https://api.githubcopilot.com/chat/completions",
+                "openai_chat",
+                "messages",
+            ),
+            (
+                "POST",
+                "/gw/openai/deployments/dep/chat/completions?api-version=2026-01-01",
+                "",
+                "gw",
+                "http://gw:81/llm/openai/deployments/dep/chat/completions?api-version=2026-01-01",
+                "openai_chat",
+                "messages",
+            ),
+            (
+                "POST",
+                "/gw/anthropic/v1/messages",
+                "",
+                "gw",
+                "http://gw:81/llm/anthropic/v1/messages",
+                "anthropic_messages",
+                "messages",
+            ),
+            (
+                "POST",
                 "/v1beta/openai/chat/completions",
                 "",
                 "gemini",
@@ -287,6 +342,15 @@ mod tests {
                 "ollama",
                 "http://127.0.0.1:11434/api/tags",
                 "ollama",
+                "other",
+            ),
+            (
+                "GET",
+                "/v1/organization/projects/p",
+                "",
+                "openai",
+                "https://api.openai.com/v1/organization/projects/p",
+                "other",
                 "other",
             ),
             (

@@ -34,13 +34,13 @@ impl Tenants {
         self.secret.is_none()
     }
 
-    /// The tenant of a request; none where there is only one.
-    pub fn of(&self, headers: &HeaderMap) -> Option<Digest> {
+    /// The tenant of a request with this query; none where there is only one.
+    pub fn of(&self, headers: &HeaderMap, query: Option<&str>) -> Option<Digest> {
         let mut hasher = Hasher::keyed(self.secret.as_ref()?, "inkfast tenant v1");
         let credential = KEYS.iter().find_map(|name| headers.get(*name));
         match credential.and_then(subject) {
             Some(subject) => hasher.part(subject.iss.as_bytes()).part(subject.sub.as_bytes()),
-            None => hasher.part(credential.map_or(&[][..], HeaderValue::as_bytes)),
+            None => hasher.part(credential.map_or(in_query(query), HeaderValue::as_bytes)),
         };
         Some(hasher.finish())
     }
@@ -53,6 +53,13 @@ impl Tenants {
         };
         shown.to_string()[..16].to_owned()
     }
+}
+
+/// The key that clients of Google's put into the query; nothing where there is none.
+fn in_query(query: Option<&str>) -> &[u8] {
+    let mut pairs = query.unwrap_or_default().split('&');
+    let key = pairs.find_map(|pair| pair.strip_prefix("key="));
+    key.unwrap_or_default().as_bytes()
 }
 
 /// What stays in a token that is refreshed.
@@ -86,7 +93,15 @@ mod tests {
     fn tenant(tenants: &Tenants, name: &'static str, value: &str) -> Option<Digest> {
         let mut headers = HeaderMap::new();
         headers.insert(name, value.parse().unwrap());
-        tenants.of(&headers)
+        tenants.of(&headers, None)
+    }
+
+    #[test]
+    fn a_key_in_the_query_is_a_tenant() {
+        let of = |query: &str| Tenants::many([7; 32]).of(&HeaderMap::new(), Some(query));
+        assert_ne!(of("alt=sse&key=a"), of("alt=sse&key=b"));
+        assert_eq!(of("alt=sse&key=a"), of("key=a"));
+        assert_ne!(of("key=a"), of("monkey=a"));
     }
 
     #[test]

@@ -13,8 +13,10 @@ pub use draft::Draft;
 
 use super::{
     Framing, Part,
+    array::ArrayParser,
     eventstream::{self, EventStreamParser},
     format::Format,
+    ndjson::LineParser,
     sse::SseParser,
     usage::Usage,
 };
@@ -52,7 +54,8 @@ pub struct Reading {
 pub struct Answer {
     /// All text blocks of the first choice, joined without a separator; at most [`MAX_TEXT`] bytes.
     pub text: String,
-    /// The ids of the tool calls, in order; tools that the provider runs itself do not count.
+    /// The ids of the tool calls, in order, or what calls without ids are known by; tools that the provider runs itself
+    /// do not count.
     pub call_ids: Vec<String>,
     /// Whether nothing was left out for size.
     pub complete: bool,
@@ -69,6 +72,8 @@ pub struct Reader {
 #[derive(Debug)]
 enum Input {
     Events(SseParser),
+    Lines(LineParser),
+    Array(ArrayParser),
     EventStream(EventStreamParser),
     Body(Vec<u8>),
 }
@@ -78,6 +83,8 @@ impl Reader {
     pub fn new(format: Format, framing: Framing) -> Self {
         let input = match framing {
             Framing::Events => Input::Events(SseParser::new(MAX_BODY)),
+            Framing::Lines => Input::Lines(LineParser::new(MAX_BODY)),
+            Framing::Array => Input::Array(ArrayParser::new(MAX_BODY)),
             Framing::EventStream => Input::EventStream(EventStreamParser::new(MAX_BODY)),
             Framing::Body => Input::Body(Vec::new()),
         };
@@ -93,6 +100,8 @@ impl Reader {
         let (format, draft) = (self.format, &mut self.draft);
         match &mut self.input {
             Input::Events(parser) => parser.push(bytes, |event| on_event(format, draft, event)),
+            Input::Lines(parser) => parser.push(bytes, |line| on_value(format, draft, line)),
+            Input::Array(parser) => parser.push(bytes, |value| on_value(format, draft, value)),
             Input::EventStream(parser) => parser.push(bytes, |event| on_message(format, draft, event)),
             Input::Body(_) if draft.reading.truncated => {}
             Input::Body(body) if body.len() + bytes.len() > MAX_BODY => {
@@ -116,6 +125,14 @@ impl Reader {
                 parser.finish(|event| on_event(format, draft, event));
                 draft.reading.truncated |= parser.skipped() > 0;
             }
+            Input::Lines(mut parser) => {
+                parser.finish(|line| on_value(format, draft, line));
+                draft.reading.truncated |= parser.skipped() > 0;
+            }
+            Input::Array(mut parser) => {
+                parser.finish();
+                draft.reading.truncated |= parser.skipped() > 0;
+            }
             Input::EventStream(mut parser) => {
                 parser.finish();
                 draft.reading.truncated |= parser.skipped() > 0;
@@ -132,6 +149,10 @@ fn on_event(format: Format, draft: &mut Draft, event: super::sse::Event<'_>) {
         return;
     }
     format.wire().usage(draft, Part::Event(event.data));
+}
+
+fn on_value(format: Format, draft: &mut Draft, value: &[u8]) {
+    format.wire().usage(draft, Part::Event(value));
 }
 
 /// An exception ends the stream. A `chunk` is the envelope of an event that is the model's own.

@@ -14,6 +14,7 @@ use crate::prefix::item::{Head, HeadForm, Kind, Member, Message, Names, Request,
 use super::answer::Draft;
 use super::blocks;
 use super::body::{self, Context, Reader, Said};
+use super::call;
 use super::canonical;
 use super::envelope::{self, Content, Digests, Envelope};
 use super::head;
@@ -51,8 +52,12 @@ impl Wire for AnthropicMessages {
         parse(body, context, known)
     }
 
+    /// On Bedrock and Vertex the path names it.
     fn model(&self, path: &str) -> Option<String> {
-        path::model(path).filter(|_| is_invoke(path))
+        let vertex = path.ends_with("awPredict") && !path.ends_with("/count-tokens:rawPredict");
+        path::model(path)
+            .filter(|_| is_invoke(path))
+            .or_else(|| call::model_in_path(path).filter(|_| vertex))
     }
 
     fn shapes(&self) -> &'static Shapes {

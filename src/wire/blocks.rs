@@ -6,8 +6,7 @@ use std::ops::Range;
 use crate::prefix::item::{Item, Kind, Mark, Role};
 
 use super::body::Reader;
-use super::canonical;
-use super::envelope::{Digests, Envelope};
+use super::envelope::{self, Digests, Envelope};
 
 /// Puts an item into the history: the block at this place of its message, or the whole message.
 pub fn push(
@@ -30,7 +29,7 @@ pub fn push(
         mark,
         message: message as u32,
         block: block.map(|block| block as u32),
-        calls: u16::from(kind == Kind::ToolCall),
+        calls: u16::from(kind.is_call()),
         answer: None,
         words: None,
     });
@@ -42,13 +41,7 @@ pub fn extra(reader: &Reader<'_>, envelope: &Envelope) -> Vec<u8> {
     for (name, value) in &envelope.members {
         let name = &reader.src[name.clone()];
         if name != b"role" && name != b"content" {
-            out.extend_from_slice(name);
-            out.push(b':');
-            let before = out.len();
-            if canonical::write_value(reader.src, value.clone(), &mut out).is_err() {
-                out.truncate(before);
-                out.extend_from_slice(&reader.src[value.clone()]);
-            }
+            envelope::write_extra(reader.src, name, value.clone(), &mut out);
         }
     }
     out

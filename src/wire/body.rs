@@ -38,7 +38,7 @@ pub struct Context<'a> {
 pub struct Said {
     /// Their text, blocks joined.
     pub text: String,
-    /// The ids of their tool calls.
+    /// The ids of their tool calls, or what those without ids are known by.
     pub calls: Vec<String>,
 }
 
@@ -405,7 +405,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn take_over_tools(&mut self, start: usize) -> bool {
+    /// Takes over the tools at the cursor, which stands at `start`, if the last body has the same bytes there.
+    pub fn take_over_tools(&mut self, start: usize) -> bool {
         let Some((known, array)) = self
             .known
             .and_then(|known| Some((known, known.layout.tools_array.clone()?)))

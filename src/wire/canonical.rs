@@ -71,6 +71,8 @@ pub fn member(name: &[u8]) -> Member {
         b"content" => Member::Content,
         b"tool_calls" => Member::Envelopes,
         b"function" | b"source" | b"image_url" => Member::Envelope,
+        b"functionCall" | b"function_call" | b"functionResponse" | b"function_response" => Member::Envelope,
+        b"inlineData" | b"inline_data" | b"fileData" | b"file_data" => Member::Envelope,
         b"toolSpec" | b"toolUse" | b"toolResult" | b"reasoningContent" | b"reasoningText" => Member::Envelope,
         _ => Member::Opaque,
     }

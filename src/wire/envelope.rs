@@ -52,6 +52,18 @@ pub struct Digests {
     pub len: u32,
 }
 
+impl Digests {
+    /// Of an item that is nothing but its context.
+    pub fn of_nothing(context: &[&[u8]]) -> Self {
+        let digest = digest(context, &[]);
+        Self {
+            wire: Wire(digest),
+            canonical: Canonical(digest),
+            len: context.iter().skip(1).map(|part| part.len() as u32).sum(),
+        }
+    }
+}
+
 impl Envelope {
     /// Walks the object at the cursor.
     pub fn read(cursor: &mut Cursor<'_>) -> Result<Self, Fault> {
@@ -291,6 +303,17 @@ impl Envelope {
             }
         }
         Ok(())
+    }
+}
+
+/// Writes a member that says something of an item beside its bytes, in normal form.
+pub fn write_extra(src: &[u8], name: &[u8], value: Range<usize>, out: &mut Vec<u8>) {
+    out.extend_from_slice(name);
+    out.push(b':');
+    let before = out.len();
+    if canonical::write_value(src, value.clone(), out).is_err() {
+        out.truncate(before);
+        out.extend_from_slice(&src[value]);
     }
 }
 

@@ -74,6 +74,25 @@ pub fn string(src: &Bytes, token: std::ops::Range<usize>) -> HeadBlock {
     }
 }
 
+/// A head that is one value of whatever shape; `normal` is its normal form.
+pub fn value(
+    src: &Bytes,
+    range: std::ops::Range<usize>,
+    normal: &[u8],
+    texts: Option<Vec<String>>,
+) -> HeadBlock {
+    let place = Place {
+        string: None,
+        marker: Marker::None,
+        role: "",
+        wire: None,
+    };
+    HeadBlock {
+        frozen: frozen(src[range.clone()].to_vec(), normal, texts, place),
+        range,
+    }
+}
+
 /// A leading message: its role is kept in the bytes but is no part of its digests, since a role alone is no change.
 pub fn message(src: &Bytes, envelope: &Envelope, cursor: &Cursor<'_>, role: &str) -> HeadBlock {
     let bytes = envelope::pieces(src, envelope.range.clone(), &envelope.cuts).concat();

@@ -10,6 +10,7 @@ pub mod array;
 pub mod bedrock_converse;
 pub mod blocks;
 pub mod body;
+pub mod call;
 pub mod canonical;
 pub mod envelope;
 pub mod eventstream;
@@ -126,6 +127,10 @@ pub enum Framing {
     Body,
     /// Server-sent events.
     Events,
+    /// One JSON value a line.
+    Lines,
+    /// A JSON array that grows, or the one object that stands in its place.
+    Array,
     /// AWS's binary messages.
     EventStream,
 }

@@ -19,14 +19,18 @@ use super::head;
 use super::scan::{Cursor, Fault};
 use super::{Call, Part, Shapes, Wire};
 
-/// Members beside model, tools and messages that change the rendered prefix (same guide, table of settings).
-const RENDERED: [&str; 6] = [
+/// Members beside model, tools and messages that change the rendered prefix: OpenAI's (same guide, table of settings),
+/// and vLLM's own (docs.vllm.ai, "OpenAI-compatible server", extra parameters).
+const RENDERED: [&str; 9] = [
     "parallel_tool_calls",
     "response_format",
     "reasoning_effort",
     "verbosity",
+    "chat_template",
     "chat_template_kwargs",
     "documents",
+    "mm_processor_kwargs",
+    "cache_salt",
 ];
 
 const NAMES: Names = Names {
@@ -46,6 +50,12 @@ impl Wire for OpenaiChat {
 
     fn parse(&self, body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Result<Request, Fault> {
         parse(body, context, known)
+    }
+
+    /// Azure's deployments are in the path, and what the body says then counts for nothing.
+    fn model(&self, path: &str) -> Option<String> {
+        let (_, behind) = path.split_once("/deployments/")?;
+        behind.split('/').next().map(str::to_owned)
     }
 
     fn shapes(&self) -> &'static Shapes {
@@ -71,14 +81,10 @@ pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Re
     reader.members(|reader, name, _| match name {
         "messages" => {
             found = true;
-            messages(reader)
+            messages(reader, Kind::ToolCall)
         }
-        "tools" => reader.tools(|tool, cursor| {
-            let function = tool.get(cursor, b"function")?;
-            let mut inner = Cursor::new(reader_slice(cursor, function.end), function.start);
-            Envelope::read(&mut inner).ok()?.text(&inner, b"name")
-        }),
-        "model" => reader.model(),
+        "tools" => tools(reader),
+        "model" if reader.request.model.is_none() => reader.model(),
         "user" | "safety_identifier" => {
             let user = reader.hint()?;
             reader.request.hints.user = user.or(reader.request.hints.user);
@@ -102,7 +108,17 @@ pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Re
     reader.finish(said)
 }
 
-fn messages(reader: &mut Reader<'_>) -> Result<(), Fault> {
+/// Reads the tools, each a `function` in an envelope.
+pub(super) fn tools(reader: &mut Reader<'_>) -> Result<(), Fault> {
+    reader.tools(|tool, cursor| {
+        let function = tool.get(cursor, b"function")?;
+        let mut inner = Cursor::new(reader_slice(cursor, function.end), function.start);
+        Envelope::read(&mut inner).ok()?.text(&inner, b"name")
+    })
+}
+
+/// Reads the messages; one that calls tools is of kind `call`.
+pub(super) fn messages(reader: &mut Reader<'_>, call: Kind) -> Result<(), Fault> {
     let start = reader.cursor.pos();
     if reader.cursor.peek()? != b'[' {
         return Err(Fault::Shape);
@@ -111,7 +127,7 @@ fn messages(reader: &mut Reader<'_>) -> Result<(), Fault> {
     let (mut first, mut ordinal, mut leading) = (true, 0, true);
     while reader.cursor.element(&mut first)? {
         if !reader.take_over_message(ordinal, &mut leading) {
-            message(reader, ordinal, &mut leading)?;
+            message(reader, ordinal, &mut leading, call)?;
         }
         ordinal += 1;
     }
@@ -120,7 +136,7 @@ fn messages(reader: &mut Reader<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-fn message(reader: &mut Reader<'_>, ordinal: usize, leading: &mut bool) -> Result<(), Fault> {
+fn message(reader: &mut Reader<'_>, ordinal: usize, leading: &mut bool, call: Kind) -> Result<(), Fault> {
     let envelope = Envelope::read(&mut reader.cursor)?;
     let role_name = envelope.word(&reader.cursor, b"role").ok_or(Fault::Shape)?;
     let role = role(role_name)?;
@@ -138,7 +154,7 @@ fn message(reader: &mut Reader<'_>, ordinal: usize, leading: &mut bool) -> Resul
         let digests = envelope.digests(reader.src, &[], &mut reader.scratch);
         let kind = match role {
             Role::Tool => Kind::ToolResult,
-            Role::Assistant if !envelope.calls.is_empty() => Kind::ToolCall,
+            Role::Assistant if !envelope.calls.is_empty() => call,
             _ => Kind::Content,
         };
         let mark = Mark {
@@ -185,6 +201,15 @@ fn role(name: &str) -> Result<Role, Fault> {
 
 /// The text and the call ids of a message.
 fn said(src: &[u8], ranges: &[Range<usize>]) -> Option<Said> {
+    said_with(src, ranges, |call, cursor| call.text(cursor, b"id"))
+}
+
+/// The same where `call` tells what a tool call is known by.
+pub(super) fn said_with(
+    src: &[u8],
+    ranges: &[Range<usize>],
+    call: impl Fn(&Envelope, &Cursor<'_>) -> Option<String>,
+) -> Option<Said> {
     let [range] = ranges else { return None };
     let mut cursor = Cursor::new(&src[..range.end], range.start);
     let envelope = Envelope::read(&mut cursor).ok()?;
@@ -199,7 +224,7 @@ fn said(src: &[u8], ranges: &[Range<usize>]) -> Option<Said> {
     let calls = envelope
         .calls
         .iter()
-        .filter_map(|call| call.text(&cursor, b"id"))
+        .filter_map(|envelope| call(envelope, &cursor))
         .collect();
     Some(Said { text, calls })
 }

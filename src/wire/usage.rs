@@ -33,6 +33,15 @@ impl Usage {
         Some(rest.saturating_sub(self.cache_write.unwrap_or(0)))
     }
 
+    /// The same where what it says about the cache tells nothing.
+    pub fn without_cache(self) -> Self {
+        Self {
+            cache_read: None,
+            cache_write: None,
+            ..self
+        }
+    }
+
     /// The share of the prompt that came from the cache. `None` where a part of it is unknown or zero.
     pub fn hit_ratio(&self) -> Option<f64> {
         let total = self.input_total.filter(|total| *total > 0)?;

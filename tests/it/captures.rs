@@ -4,9 +4,11 @@
 use std::path::Path;
 
 use bytes::Bytes;
+use serde_json::Value;
 
 use crate::fixtures::answer;
-use crate::replay::{Outcome, Replayed, identity, numbered, replay};
+use crate::harness::Answer;
+use crate::replay::{Outcome, Replayed, identity, numbered, path, replay};
 
 #[test]
 fn claude_code_keeps_its_prefix_over_both_head_edits() {
@@ -72,6 +74,32 @@ fn qwen_code_keeps_its_head_and_its_rewritten_reminders_are_named() {
 }
 
 #[test]
+fn gemini_cli_is_left_alone_and_its_resumes_are_named() {
+    let outcomes = agent("gemini-cli", "gemini");
+    assert!(outcomes.iter().all(|outcome| outcome.nodes == 0 && outcome.same));
+    assert_eq!(
+        numbered(&outcomes),
+        [1, 2, 2, 2, 3, 2, 2, 4, 2, 4, 2, 2],
+        "its router asks under a head of its own, over parts of the history"
+    );
+    let named: Vec<(usize, &str)> = (1..)
+        .zip(&outcomes)
+        .filter(|(_, outcome)| !outcome.sent.ends_with("/none"))
+        .map(|(number, outcome)| (number, outcome.sent.as_str()))
+        .collect();
+    // Each resume repeats the results of calls; the first one writes the opening context anew, too.
+    assert_eq!(
+        named,
+        [
+            (6, "rewrite/history_edited@contents[0].parts[0]"),
+            (9, "rewrite/history_edited@contents[3]"),
+            (10, "insert/items_inserted@contents[4]"),
+            (11, "insert/items_inserted@contents[9]"),
+        ]
+    );
+}
+
+#[test]
 fn agents_that_only_append_are_left_alone() {
     for name in ["opencode", "cline"] {
         let outcomes = agent(name, "openai_chat");
@@ -114,6 +142,17 @@ fn agents_that_rewrite_their_history_are_reported_and_left_alone() {
     }
 }
 
+/// The answer to a router of gemini-cli, which has no tools: none of the conversation's.
+fn routed(body: &Bytes) -> Option<Answer> {
+    let body: Value = serde_json::from_slice(body).unwrap();
+    let routes = body.get("contents").is_some() && body.get("tools").is_none();
+    routes.then(|| Answer {
+        status: 200,
+        text: r#"{"reason":"a short one","score":9}"#.into(),
+        calls: Vec::new(),
+    })
+}
+
 fn breaks(outcomes: &[Outcome]) -> usize {
     outcomes.iter().filter(|outcome| outcome.sent_kept < 1.0).count()
 }
@@ -122,6 +161,7 @@ fn breaks(outcomes: &[Outcome]) -> usize {
 fn agent(name: &str, format: &str) -> Vec<Outcome> {
     let (upstream, host) = match format {
         "anthropic_messages" => ("anthropic", "api.anthropic.com"),
+        "gemini" => ("gemini", "generativelanguage.googleapis.com"),
         _ => ("openai", "api.openai.com"),
     };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -135,11 +175,14 @@ fn agent(name: &str, format: &str) -> Vec<Outcome> {
     let requests: Vec<Replayed> = bodies
         .iter()
         .enumerate()
-        .map(|(index, body)| Replayed {
-            path: crate::replay::route(format).1.to_owned(),
-            headers: identity(&folder.join(format!("{:03}.headers.json", index + 1))),
-            body: body.clone(),
-            answer: answer(body, &bodies[index + 1..]),
+        .map(|(index, body)| {
+            let head = folder.join(format!("{:03}.headers.json", index + 1));
+            Replayed {
+                path: path(&head).unwrap_or_else(|| crate::replay::route(format).1.to_owned()),
+                headers: identity(&head),
+                body: body.clone(),
+                answer: routed(body).unwrap_or_else(|| answer(body, &bodies[index + 1..])),
+            }
         })
         .collect();
     let outcomes = replay(upstream, host, &requests);

@@ -43,24 +43,17 @@ pub fn compact(text: &str) -> Bytes {
 /// What the upstream must have answered to `body`: the assistant's message that a later request of the same
 /// conversation carries behind the last message of this one.
 pub fn answer(body: &Bytes, later: &[Bytes]) -> Answer {
-    let own: Vec<Value> = messages(body)
-        .into_iter()
-        .filter(|message| message["role"] != "system")
-        .collect();
+    let own = history(body);
     let none = Answer {
         status: 200,
         text: String::new(),
         calls: Vec::new(),
     };
     for next in later {
-        let theirs: Vec<Value> = messages(next)
-            .into_iter()
-            .filter(|message| message["role"] != "system")
-            .collect();
+        let theirs = history(next);
         let is_answer = |index: &usize| {
-            theirs
-                .get(*index)
-                .is_some_and(|message| message["role"] == "assistant")
+            let role = theirs.get(*index).map(|message| &message["role"]);
+            role.is_some_and(|role| role == "assistant" || role == "model")
         };
         let behind = own
             .last()
@@ -77,12 +70,21 @@ pub fn answer(body: &Bytes, later: &[Bytes]) -> Answer {
     none
 }
 
+/// The messages of a body without those of the system.
+fn history(body: &Bytes) -> Vec<Value> {
+    let all = messages(body).into_iter();
+    all.filter(|message| message["role"] != "system").collect()
+}
+
 /// The messages of a body, whatever its format calls them.
 fn messages(body: &Bytes) -> Vec<Value> {
     let value: Value = serde_json::from_slice(body).unwrap();
     match &value["input"] {
         Value::Array(items) => turns(items),
-        _ => value["messages"].as_array().unwrap().clone(),
+        _ => ["messages", "contents"]
+            .iter()
+            .find_map(|name| value[*name].as_array().cloned())
+            .unwrap_or_default(),
     }
 }
 
@@ -115,8 +117,9 @@ fn turns(items: &[Value]) -> Vec<Value> {
 }
 
 fn said_same(a: &Value, b: &Value) -> bool {
+    let is = |name: &str| a[name] == b[name];
     a["role"] == b["role"]
-        && (a["content"] == b["content"] || said(a).text == said(b).text && !said(a).text.is_empty())
+        && (is("content") && is("parts") || said(a).text == said(b).text && !said(a).text.is_empty())
 }
 
 fn said(message: &Value) -> Answer {
@@ -134,9 +137,24 @@ fn said(message: &Value) -> Answer {
         }
         answer.calls.extend(block["id"].as_str().map(str::to_owned));
     }
+    for part in message["parts"].as_array().into_iter().flatten() {
+        match &part["functionCall"] {
+            Value::Null if part["thought"] != true => {
+                answer.text.push_str(part["text"].as_str().unwrap_or_default());
+            }
+            Value::Null => {}
+            call => answer.calls.push(unnamed(&call["name"], &call["args"])),
+        }
+    }
     let calls = message["tool_calls"].as_array().into_iter().flatten();
+    answer.calls.extend(calls.map(|call| match call["id"].as_str() {
+        Some(id) => id.to_owned(),
+        None => unnamed(&call["function"]["name"], &call["function"]["arguments"]),
+    }));
     answer
-        .calls
-        .extend(calls.filter_map(|call| call["id"].as_str().map(str::to_owned)));
-    answer
+}
+
+/// A call that has no id of the provider's: its name and its arguments.
+fn unnamed(name: &Value, args: &Value) -> String {
+    format!("{}{args}", name.as_str().unwrap())
 }

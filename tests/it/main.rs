@@ -8,6 +8,7 @@
     reason = "a test fails by panicking, and its name is its documentation"
 )]
 
+mod answers;
 mod bedrock;
 mod binary;
 mod captures;
@@ -18,7 +19,9 @@ mod conversations;
 mod dashboards;
 mod demo;
 mod encoding;
+mod family;
 mod fixtures;
+mod gemini;
 mod harness;
 mod import_rules;
 mod invariants;
@@ -28,6 +31,7 @@ mod log_line;
 mod metrics;
 mod model_switch;
 mod observe;
+mod ollama;
 mod probe;
 mod prompt;
 mod proxy;

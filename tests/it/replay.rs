@@ -1,8 +1,6 @@
 //! Replays recorded requests through the built binary, against the simulated provider with scripted answers, and
 //! reads what Inkfast says of each from its log lines.
 
-mod stand_in;
-
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -12,7 +10,6 @@ use serde_json::{Value, json};
 
 use crate::binary::{Inkfast, post};
 use crate::harness;
-use stand_in::StandIn;
 
 /// One request to replay.
 pub struct Replayed {
@@ -41,13 +38,22 @@ pub fn route(format: &str) -> (&'static str, &'static str) {
     match format {
         "anthropic_messages" => ("anthropic", "/v1/messages"),
         "openai_responses" => ("openai", "/v1/responses"),
+        "gemini" => (
+            "gemini",
+            "/v1beta/models/gemini-3.5-flash:streamGenerateContent?alt=sse",
+        ),
+        "ollama" => ("ollama", "/api/chat"),
         _ => ("openai", "/v1/chat/completions"),
     }
 }
 
 /// Replays `requests` through one process whose `upstream` acts as `host`.
 pub fn replay(upstream: &str, host: &str, requests: &[Replayed]) -> Vec<Outcome> {
-    let provider = Upstream::for_path(&requests[0].path);
+    let provider = Provider::start(Config {
+        validate: false,
+        ..Config::default()
+    })
+    .unwrap();
     let folder = tempfile::tempdir().unwrap();
     let config = format!(
         "state = \"memory:\"\n[upstreams.{upstream}]\nurl = \"{}\"\nacts_as = \"{host}\"\n",
@@ -55,7 +61,7 @@ pub fn replay(upstream: &str, host: &str, requests: &[Replayed]) -> Vec<Outcome>
     );
     let inkfast = Inkfast::serve(folder.path(), &config);
     for (count, request) in (1..).zip(requests) {
-        provider.push(&request.answer);
+        provider.push(scripted(&request.answer));
         let headers: Vec<_> = request
             .headers
             .iter()
@@ -75,50 +81,15 @@ pub fn replay(upstream: &str, host: &str, requests: &[Replayed]) -> Vec<Outcome>
         .iter()
         .zip(&bodies)
         .zip(requests)
-        .map(|((line, sent), request)| outcome(line, *sent == request.body))
+        .map(|((line, sent), request)| outcome(line, sent.body == request.body))
         .collect()
 }
 
-/// What stands where the provider would.
-enum Upstream {
-    /// For the formats that it speaks.
-    Simulated(Provider),
-    /// For the others.
-    StandIn(StandIn),
-}
-
-impl Upstream {
-    fn for_path(path: &str) -> Self {
-        if !(path.ends_with("/messages") || path.ends_with("/completions")) {
-            return Self::StandIn(StandIn::start());
-        }
-        let config = Config {
-            validate: false,
-            ..Config::default()
-        };
-        Self::Simulated(Provider::start(config).unwrap())
-    }
-
-    fn url(&self) -> String {
-        match self {
-            Self::Simulated(provider) => provider.url(),
-            Self::StandIn(stand_in) => stand_in.url(),
-        }
-    }
-
-    fn push(&self, answer: &harness::Answer) {
-        match self {
-            Self::Simulated(provider) => provider.push(scripted(answer)),
-            Self::StandIn(stand_in) => stand_in.push(answer),
-        }
-    }
-
-    fn recorded(&self) -> Vec<Bytes> {
-        match self {
-            Self::Simulated(provider) => provider.recorded().into_iter().map(|one| one.body).collect(),
-            Self::StandIn(stand_in) => stand_in.recorded(),
-        }
-    }
+/// The path of a capture, where it names the model.
+pub fn path(file: &Path) -> Option<String> {
+    let head: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    let path = head["path"].as_str()?;
+    path.contains(':').then(|| path.to_owned())
 }
 
 /// Of the headers of a capture, those that say who the client is.
@@ -141,11 +112,15 @@ fn scripted(answer: &harness::Answer) -> Answer {
         return Answer::error(answer.status, "scripted");
     }
     let text = (!answer.text.is_empty()).then(|| answer.text.clone());
-    let calls = answer
-        .calls
-        .iter()
-        .map(|id| (id.clone(), "tool".to_owned(), json!({})))
-        .collect();
+    // A call that is known by what it says has that for its name here.
+    let call = |id: &String| match id.split_once('{') {
+        Some((name, args)) => {
+            let args = serde_json::from_str(&format!("{{{args}")).unwrap();
+            (String::new(), name.to_owned(), args)
+        }
+        None => (id.clone(), "tool".to_owned(), json!({})),
+    };
+    let calls = answer.calls.iter().map(call).collect();
     Answer {
         text,
         tool_calls: calls,

@@ -41,10 +41,11 @@ impl Bench {
         Self::with("", sim::Config::default(), Ledger::memory()).await
     }
 
-    /// `keys` are lines of the configuration.
+    /// `keys` are lines of the configuration, in which `PROVIDER` stands for the provider's URL.
     pub async fn with(keys: &str, provider: sim::Config, ledger: Ledger) -> Self {
         let provider = Provider::start(provider).unwrap();
-        let (proxy, tap) = proxy(&provider.url(), keys, ledger).await;
+        let keys = keys.replace("PROVIDER", &provider.url());
+        let (proxy, tap) = proxy(&provider.url(), &keys, ledger).await;
         Self { provider, proxy, tap }
     }
 

@@ -31,8 +31,20 @@ pub fn same(format: Format, before: &Bytes, now: &Bytes) {
         assert_eq!(with.layout, alone.layout);
         assert_eq!(with.params, alone.params);
         assert_eq!(
-            (with.hints, with.model, with.marker_ttl, with.signed_thinking),
-            (alone.hints, alone.model, alone.marker_ttl, alone.signed_thinking)
+            (
+                with.hints,
+                with.model,
+                with.marker_ttl,
+                with.signed_thinking,
+                with.names
+            ),
+            (
+                alone.hints,
+                alone.model,
+                alone.marker_ttl,
+                alone.signed_thinking,
+                alone.names
+            )
         );
     }
 }
@@ -66,6 +78,9 @@ fn bodies(folder: &Path) -> Vec<(Format, Bytes)> {
             if value.get("input").is_some() {
                 return Some((Format::OpenaiResponses, body));
             }
+            if value.get("contents").is_some() {
+                return Some((Format::Gemini, body));
+            }
             value.get("messages")?;
             let anthropic = value.get("max_tokens").is_some() && value.get("system").is_some();
             let format = if anthropic {
@@ -87,6 +102,30 @@ fn chat(heads: &[&str], history: &[&str]) -> Bytes {
         .zip(history)
         .map(|(role, text)| json!({"role": role, "content": text}));
     Bytes::from(json!({"messages": head.chain(history).collect::<Vec<_>>()}).to_string())
+}
+
+#[test]
+fn other_formats_read_the_same_after_any_other_body() {
+    let gemini = [
+        r#"{"contents":[{"role":"user","parts":[{"text":"q"}]}],"systemInstruction":{"parts":[{"text":"s"}]}}"#,
+        r#"{"system_instruction":{"parts":{"text":"s"}},"contents":[{"parts":[{"text":"q"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"x"}]}]}"#,
+        r#"{"cachedContent":"cachedContents/a","contents":[{"role":"user","parts":{"text":"q"}},{"role":"user","parts":[]}]}"#,
+        r#"{"cachedContent":"cachedContents/a","systemInstruction":{"parts":[{"text":"s"}]},"contents":[{"role":"user","parts":[{"text":"q"}]}]}"#,
+        r#"{"tools":[{"functionDeclarations":[{"name":"f"}]},{"googleSearch":{}}],"systemInstruction":null,"contents":[]}"#,
+        r#"{"tools":{"functionDeclarations":{"name":"f"}},"contents":[{"role":"user","parts":[{"text":"q"}]}]}"#,
+    ];
+    let ollama = [
+        r#"{"model":"m","messages":[{"role":"system","content":"s"},{"role":"user","content":"q","images":["aa"]}],"options":{"num_ctx":1}}"#,
+        r#"{"model":"m","messages":[{"role":"user","content":"q","images":["aa"]},{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{"a":1}}}]},{"role":"tool","tool_name":"f","content":"r"}],"think":true}"#,
+        r#"{"model":"m","prompt":"p","system":"s","context":[1,2]}"#,
+    ];
+    for (format, bodies) in [(Format::Gemini, &gemini[..]), (Format::Ollama, &ollama)] {
+        for before in bodies {
+            for now in bodies {
+                same(format, &Bytes::from(*before), &Bytes::from(*now));
+            }
+        }
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::{
     proxy::{
         Proxy,
         depart::Attempt,
-        exchange::{self, PATIENCE},
+        exchange,
         line::RequestLine,
         refusal::{self, Trials},
         rewrite::Prompt,
@@ -121,19 +121,9 @@ impl Flight {
     pub async fn end(mut self, proxy: &Proxy, outcome: &'static str) {
         let held = Instant::now();
         let reading = self.reader.finish();
-        let answer = exchange::answer_mark(&reading);
-        if let Some(answer) = answer {
-            self.attempt.step.answer(proxy, answer);
-        }
-        let seq = self
-            .attempt
-            .step
-            .written(PATIENCE.saturating_sub(held.elapsed()))
-            .await;
         let prompt = self.prompt.as_deref();
-        if let Some(prompt) = prompt.filter(|_| self.answered) {
-            exchange::keep_path(proxy, prompt, &self.attempt, (seq, answer));
-        }
+        let read = (Some(&reading), self.answered);
+        let seq = exchange::put_on_record(proxy, prompt, &mut self.attempt, read, held).await;
         self.line.answer_bytes = Some(self.bytes);
         let told = (prompt, &self.attempt, seq);
         exchange::tell(proxy, &mut self.line, self.answered, told, Some(&reading));

@@ -21,7 +21,16 @@ struct Completion<'a> {
     #[serde(borrow)]
     timings: Option<&'a RawValue>,
     #[serde(borrow)]
+    x_groq: Option<&'a RawValue>,
+    #[serde(borrow)]
     error: Option<&'a RawValue>,
+}
+
+/// Where Groq tells the usage of a stream that did not ask for it (the types of its own client, `ChatCompletionChunk`).
+#[derive(Deserialize)]
+struct Groq<'a> {
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -88,7 +97,12 @@ fn envelope<'a>(draft: &mut Draft, data: &'a [u8]) -> Option<Choice<'a>> {
         draft.doubt();
         return None;
     };
-    for (path, value) in [("usage", completion.usage), ("timings", completion.timings)] {
+    let groq = field::parse::<Groq<'_>>(completion.x_groq).and_then(|groq| groq.usage);
+    for (path, value) in [
+        ("usage", groq),
+        ("usage", completion.usage),
+        ("timings", completion.timings),
+    ] {
         if let Some(value) = value {
             draft.counts.merge(path, value);
         }

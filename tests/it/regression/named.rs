@@ -208,7 +208,10 @@ fn token_refresh_keeps_nodes() {
     let tenants = Tenants::many([7; 32]);
     let tenant = |claims: &str| {
         let token = format!("Bearer eyJhbGciOiJub25lIn0.{claims}.c2lnbmVk");
-        tenants.of(&HeaderMap::from_iter([(AUTHORIZATION, token.parse().unwrap())]))
+        tenants.of(
+            &HeaderMap::from_iter([(AUTHORIZATION, token.parse().unwrap())]),
+            None,
+        )
     };
     let ann = "eyJpc3MiOiJpIiwic3ViIjoiYW5uIiwiZXhwIjoxfQ";
     let ann_refreshed = "eyJpc3MiOiJpIiwic3ViIjoiYW5uIiwiZXhwIjoyfQ";

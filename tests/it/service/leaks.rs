@@ -38,6 +38,7 @@ fn nothing_that_is_said_is_told_on() {
         "state = \"sqlite:{}\"\nlog_level = \"debug\"\n\
          [upstreams.openai]\nurl = \"{url}\"\nacts_as = \"api.openai.com\"\n\
          [upstreams.anthropic]\nurl = \"{url}\"\nacts_as = \"api.anthropic.com\"\n\
+         [upstreams.gemini]\nurl = \"{url}\"\nacts_as = \"generativelanguage.googleapis.com\"\n\
          [upstreams.gone]\nurl = \"http://127.0.0.1:1\"\n",
         file.display(),
         url = provider.url()
@@ -99,7 +100,8 @@ fn say_everything(inkfast: &Inkfast, provider: &Provider) -> String {
         (status, String::from_utf8_lossy(&answer).into_owned())
     };
     let mut own = Vec::new();
-    for path in ["/v1/chat/completions", "/v1/messages"] {
+    let gemini = format!("/v1beta/models/{MODEL}:generateContent");
+    for path in ["/v1/chat/completions", "/v1/messages", &gemini] {
         let query = format!("{path}?key={QUERY}");
         let mut history = Vec::new();
         for mode in ["plan", "act", "act"] {
@@ -156,7 +158,19 @@ fn body(path: &str, mode: &str, history: &[Value]) -> Vec<u8> {
     );
     let parameters = json!({"type": "object", "description": TOOL, "properties": {}});
     let mut messages = history.to_vec();
-    let body = if path.ends_with("completions") {
+    let body = if path.ends_with("generateContent") {
+        let content = |message: &Value| {
+            let role = if message["role"] == "user" {
+                "user"
+            } else {
+                "model"
+            };
+            json!({"role": role, "parts": [{"text": message["content"]}]})
+        };
+        let contents: Vec<Value> = messages.iter().map(content).collect();
+        let tools = json!([{"functionDeclarations": [{"name": TOOL, "parameters": parameters}]}]);
+        json!({"systemInstruction": {"parts": [{"text": system}]}, "contents": contents, "tools": tools})
+    } else if path.ends_with("completions") {
         messages.insert(0, json!({"role": "system", "content": system}));
         let tool = json!({"type": "function", "function": {"name": TOOL, "parameters": parameters}});
         json!({"model": MODEL, "messages": messages, "tools": [tool]})
