@@ -46,3 +46,4 @@ mod sim;
 mod streams;
 mod support;
 mod take_over;
+mod websocket;
