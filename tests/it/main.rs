@@ -21,6 +21,7 @@ mod demo;
 mod encoding;
 mod family;
 mod fixtures;
+mod formats;
 mod gemini;
 mod harness;
 mod import_rules;
