@@ -23,6 +23,7 @@ mod family;
 mod fixtures;
 mod formats;
 mod gemini;
+mod golden;
 mod harness;
 mod import_rules;
 mod invariants;
