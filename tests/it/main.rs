@@ -48,3 +48,4 @@ mod sim;
 mod streams;
 mod support;
 mod take_over;
+mod translate;
