@@ -49,3 +49,4 @@ mod streams;
 mod support;
 mod take_over;
 mod translate;
+mod websocket;

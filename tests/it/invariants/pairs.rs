@@ -41,14 +41,16 @@ impl Checker {
         Ok(())
     }
 
-    /// Bedrock refuses two messages of one side in a row; the client sent none.
+    /// Bedrock refuses two messages of one side in a row.
     fn alternate(&self, case: &Case<'_>) -> Check {
-        let own = case.out.turns.iter().filter(|role| *role != "system");
-        let roles: Vec<&String> = own.collect();
-        match roles.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => broken(6, format!("two messages of {} in a row", pair[0])),
-            None => Ok(()),
+        let in_a_row = |turns: &[String]| {
+            let roles: Vec<&String> = turns.iter().filter(|role| *role != "system").collect();
+            roles.windows(2).any(|pair| pair[0] == pair[1])
+        };
+        if in_a_row(&case.out.turns) && !in_a_row(&case.client.turns) {
+            return broken(6, "two messages of one side in a row");
         }
+        Ok(())
     }
 
     /// Text beside function responses ends the turn in which the model thinks: none may be put there.

@@ -25,7 +25,7 @@ impl Draft {
             .iter()
             .for_each(|message| self.items(message, &mut items));
         let input = match (items.is_empty() || leading.is_empty(), self.history.as_slice()) {
-            (true, [Message::User(said)]) if style.bare => text(said),
+            (true, [Message::User(said)]) if style.bare && !style.blocks => text(said),
             _ => Json::Arr(items),
         };
         members.push(("input".to_owned(), input));
