@@ -50,6 +50,8 @@ pub struct Element {
     pub node: bool,
     /// It is what is left of older items.
     pub summary: bool,
+    /// It is thinking or reasoning.
+    pub thinking: bool,
 }
 
 impl Element {
@@ -64,6 +66,7 @@ impl Element {
             index,
             node: false,
             summary: mark.kind == Kind::Summary,
+            thinking: mark.kind == Kind::Thinking,
         }
     }
 
@@ -77,6 +80,7 @@ impl Element {
             index,
             node: true,
             summary: false,
+            thinking: false,
         }
     }
 }
@@ -179,11 +183,16 @@ fn classify(
     Class::Rewrite
 }
 
-/// Items are gone, and later ones stand at a smaller place or a summary at theirs.
+/// Items are gone, and later ones stand at a smaller place or a summary at theirs. Thinking does not count: clients
+/// leave out that of past turns, and nothing of the conversation is gone with it.
 fn compacted(before: &[Element], after: &[Element]) -> bool {
+    let [before, after] = [before, after].map(|side| {
+        let spoken = side.iter().filter(|element| !element.thinking);
+        spoken.copied().collect::<Vec<_>>()
+    });
     let shared = before
         .iter()
-        .zip(after)
+        .zip(&after)
         .take_while(|(a, b)| a.canonical == b.canonical)
         .count();
     let gone = |element: &Element| {
