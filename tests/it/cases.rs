@@ -1,5 +1,7 @@
 //! The cases of `fixtures/cases`: distilled from public reports, each with the item that changed first and the remedy.
 
+mod translated;
+
 use bytes::Bytes;
 use inkfast::wire::format::Format;
 use serde::Deserialize;
@@ -39,11 +41,7 @@ fn the_first_changed_item_is_named_and_the_remedy_holds() {
 
 fn check(case: &Case, format: Format, wrong: &mut Vec<String>) {
     let (upstream, path) = route(&case.format);
-    let host = match format {
-        Format::OpenaiChat => "api.openai.com",
-        Format::Gemini => "generativelanguage.googleapis.com",
-        _ => "gateway.example",
-    };
+    let host = host_of(format);
     let bodies = bodies(case);
     let requests: Vec<Replayed> = (1..)
         .zip(&bodies)
@@ -62,8 +60,16 @@ fn check(case: &Case, format: Format, wrong: &mut Vec<String>) {
         );
     }
     let mut fail = |what: String| wrong.push(format!("{}: {what}", case.id));
-    first_change(case, &turns, &mut fail);
-    remedy(case, &turns, &mut fail);
+    first_change(&case.expect, &turns, &mut fail);
+    remedy(&case.expect.remedy, in_head(case), &turns, &mut fail);
+}
+
+fn host_of(format: Format) -> &'static str {
+    match format {
+        Format::OpenaiChat => "api.openai.com",
+        Format::Gemini => "generativelanguage.googleapis.com",
+        _ => "gateway.example",
+    }
 }
 
 fn bodies(case: &Case) -> Vec<Bytes> {
@@ -74,7 +80,7 @@ fn bodies(case: &Case) -> Vec<Bytes> {
     }
 }
 
-fn first_change(case: &Case, turns: &[Outcome], fail: &mut impl FnMut(String)) {
+fn first_change(expect: &Expect, turns: &[Outcome], fail: &mut impl FnMut(String)) {
     let found = turns.iter().zip(1..).find_map(|(turn, index)| {
         let (verdict, item) = turn.received.split_once('@')?;
         Some((
@@ -82,7 +88,7 @@ fn first_change(case: &Case, turns: &[Outcome], fail: &mut impl FnMut(String)) {
             verdict.split('/').next().unwrap_or_default(),
         ))
     });
-    match (case.expect.first_changed_item.as_str(), found) {
+    match (expect.first_changed_item.as_str(), found) {
         ("none", None) => {}
         ("none", Some((item, _))) => fail(format!("changed at {item}, expected nothing")),
         (want, None) => fail(format!("nothing changed, expected {want}")),
@@ -91,22 +97,26 @@ fn first_change(case: &Case, turns: &[Outcome], fail: &mut impl FnMut(String)) {
             if !rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', ':'])) {
                 fail(format!("changed at {item}, expected {want}"));
             }
-            if case.expect.class.as_deref().is_some_and(|want| want != class) {
-                fail(format!("class {class}, expected {:?}", case.expect.class));
+            if expect.class.as_deref().is_some_and(|want| want != class) {
+                fail(format!("class {class}, expected {:?}", expect.class));
             }
         }
     }
 }
 
-fn remedy(case: &Case, turns: &[Outcome], fail: &mut impl FnMut(String)) {
+/// Whether the first changed item is of the head.
+fn in_head(case: &Case) -> bool {
     let item = case
         .expect
         .first_changed_item
         .split_once(':')
         .map_or("none", |(_, item)| item);
     let first_message = item == "messages[0]" && ["openai_chat", "ollama"].contains(&case.format.as_str());
-    let head = item.starts_with("system") || first_message;
-    match case.expect.remedy.as_str() {
+    item.starts_with("system") || first_message
+}
+
+fn remedy(remedy: &str, head: bool, turns: &[Outcome], fail: &mut impl FnMut(String)) {
+    match remedy {
         "append" if head => {
             let appends =
                 |turn: &&Outcome| turn.sent.starts_with("extend") || turn.sent.starts_with("new_lineage");

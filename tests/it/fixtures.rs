@@ -158,3 +158,10 @@ fn said(message: &Value) -> Answer {
 fn unnamed(name: &Value, args: &Value) -> String {
     format!("{}{args}", name.as_str().unwrap())
 }
+
+/// Takes the rows that `are` it out of a list of exceptions; whether there were any.
+pub fn take<T>(rows: &mut Vec<T>, are: impl Fn(&T) -> bool) -> bool {
+    let before = rows.len();
+    rows.retain(|row| !are(row));
+    rows.len() < before
+}

@@ -1,7 +1,16 @@
-//! A conversation of Chat Completions as the other wire formats say it.
+//! A conversation of Chat Completions as the other wire formats say it. `spoken` goes the other way.
+
+mod blocks;
+mod route;
+mod spoken;
+mod tools;
 
 use inkfast::wire::format::Format;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+
+use blocks::{blocks, gemini, named_blocks, turns};
+pub use route::{model_in_path, route_of, said_in};
+pub use spoken::spoken;
 
 /// The body in another format; an error names what cannot be said in it.
 pub fn translate(chat: &Value, format: Format) -> Result<Value, &'static str> {
@@ -10,7 +19,7 @@ pub fn translate(chat: &Value, format: Format) -> Result<Value, &'static str> {
     let (head, history) = messages.split_at(leading);
     let mut body = match format {
         Format::OpenaiChat => return Ok(chat.clone()),
-        Format::Ollama => ollama(messages)?,
+        Format::Ollama => ollama(head, history)?,
         Format::OpenaiResponses => json!({"input": messages.iter().flat_map(items).collect::<Vec<_>>()}),
         Format::AnthropicMessages => {
             let head = head
@@ -32,16 +41,22 @@ pub fn translate(chat: &Value, format: Format) -> Result<Value, &'static str> {
         let body = body.as_object_mut().unwrap();
         body.retain(|name, _| name != "system" && name != "systemInstruction");
     }
-    tools(chat, format, &mut body);
+    if format == Format::OpenaiResponses && chat["prompt_cache_key"].is_string() {
+        body["prompt_cache_key"] = chat["prompt_cache_key"].clone();
+    }
+    tools::tools(chat, format, &mut body);
     Ok(body)
 }
 
-fn is_operator(message: &Value) -> bool {
+/// A message of the operator.
+pub fn is_operator(message: &Value) -> bool {
     message["role"] == "system" || message["role"] == "developer"
 }
 
-fn texts(message: &Value) -> Vec<String> {
+/// The texts that a message says.
+pub fn texts(message: &Value) -> Vec<String> {
     match &message["content"] {
+        Value::String(said) if said.is_empty() => Vec::new(),
         Value::String(said) => vec![said.clone()],
         content => content
             .as_array()
@@ -61,8 +76,22 @@ fn calls(message: &Value) -> impl Iterator<Item = (&Value, &Value, Value)> {
     })
 }
 
-fn ollama(messages: &[Value]) -> Result<Value, &'static str> {
-    let said = messages.iter().map(|message| {
+/// What the model thought, said by `say`; in front of its words.
+fn thought(message: &Value, say: fn(&Value) -> Value) -> impl Iterator<Item = Value> {
+    let thought = &message["reasoning_content"];
+    thought.is_string().then(|| say(thought)).into_iter()
+}
+
+/// A head of several texts is several messages, since a message has but one.
+fn ollama(head: &[Value], history: &[Value]) -> Result<Value, &'static str> {
+    let single = |message: &Value| {
+        let role = message["role"].clone();
+        let said = texts(message).into_iter();
+        said.map(|said| json!({"role": role, "content": said}))
+            .collect::<Vec<_>>()
+    };
+    let head: Vec<Value> = head.iter().flat_map(single).collect();
+    let said = head.iter().chain(history).map(|message| {
         let said = match texts(message).as_slice() {
             [] => String::new(),
             [only] => only.clone(),
@@ -74,6 +103,9 @@ fn ollama(messages: &[Value]) -> Result<Value, &'static str> {
             .collect();
         if !calls.is_empty() {
             told["tool_calls"] = json!(calls);
+        }
+        if let Some(thought) = thought(message, Value::clone).next() {
+            told["thinking"] = thought;
         }
         Ok(told)
     });
@@ -94,7 +126,11 @@ fn items(message: &Value) -> Vec<Value> {
                 json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments.to_string()})
             });
             let spoken = (!parts.is_empty()).then_some(message_item);
-            spoken.into_iter().chain(calls).collect()
+            let thought = thought(
+                message,
+                |thought| json!({"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": thought}]}),
+            );
+            thought.chain(spoken).chain(calls).collect()
         }
         role => match &message["content"] {
             Value::String(said) => vec![json!({"role": role, "content": said})],
@@ -103,123 +139,5 @@ fn items(message: &Value) -> Vec<Value> {
                 vec![json!({"role": role, "content": said.iter().map(part).collect::<Vec<_>>()})]
             }
         },
-    }
-}
-
-/// Messages of blocks; results of one round stand in one message of the user.
-fn turns(history: &[Value], blocks: fn(&Value) -> Vec<Value>) -> Result<Vec<Value>, &'static str> {
-    let mut turns: Vec<Value> = Vec::new();
-    let mut results = false;
-    for message in history {
-        let is_result = message["role"] == "tool";
-        let mut content = blocks(message);
-        if is_result && results {
-            let last = turns.last_mut().unwrap()["content"].as_array_mut().unwrap();
-            last.append(&mut content);
-            continue;
-        }
-        let role = match message["role"].as_str().unwrap() {
-            "tool" => "user",
-            "developer" => "system",
-            role => role,
-        };
-        turns.push(json!({"role": role, "content": content}));
-        results = is_result;
-    }
-    Ok(turns)
-}
-
-fn blocks(message: &Value) -> Vec<Value> {
-    if message["role"] == "tool" {
-        let said = texts(message).concat();
-        return vec![json!({"type": "tool_result", "tool_use_id": message["tool_call_id"], "content": said})];
-    }
-    let said = texts(message)
-        .into_iter()
-        .map(|said| json!({"type": "text", "text": said}));
-    let calls = calls(message)
-        .map(|(id, name, input)| json!({"type": "tool_use", "id": id, "name": name, "input": input}));
-    said.chain(calls).collect()
-}
-
-fn named_blocks(message: &Value) -> Vec<Value> {
-    if message["role"] == "tool" {
-        let content = [json!({"text": texts(message).concat()})];
-        return vec![json!({"toolResult": {"toolUseId": message["tool_call_id"], "content": content}})];
-    }
-    let said = texts(message).into_iter().map(|said| json!({"text": said}));
-    let calls = calls(message)
-        .map(|(id, name, input)| json!({"toolUse": {"toolUseId": id, "name": name, "input": input}}));
-    said.chain(calls).collect()
-}
-
-fn gemini(head: &[Value], history: &[Value]) -> Result<Value, &'static str> {
-    if history.iter().any(is_operator) {
-        return Err("an operator message in the history");
-    }
-    let part = |said: String| json!({"text": said});
-    let contents = turns(history, |message| {
-        if message["role"] == "tool" {
-            let output = json!({"output": texts(message).concat()});
-            return vec![json!({"functionResponse": {"name": "tool", "response": output}})];
-        }
-        let said = texts(message).into_iter().map(|said| json!({"text": said}));
-        let calls =
-            calls(message).map(|(_, name, args)| json!({"functionCall": {"name": name, "args": args}}));
-        said.chain(calls).collect()
-    })?;
-    let contents: Vec<Value> = contents
-        .iter()
-        .map(|turn| {
-            let role = if turn["role"] == "assistant" {
-                "model"
-            } else {
-                "user"
-            };
-            json!({"role": role, "parts": turn["content"]})
-        })
-        .collect();
-    let head: Vec<Value> = head.iter().flat_map(texts).map(part).collect();
-    Ok(json!({"systemInstruction": {"parts": head}, "contents": contents}))
-}
-
-fn tools(chat: &Value, format: Format, body: &mut Value) {
-    let Some(tools) = chat["tools"].as_array().filter(|tools| !tools.is_empty()) else {
-        return;
-    };
-    let functions = tools.iter().map(|tool| tool["function"].as_object().unwrap());
-    let renamed = |function: &Map<String, Value>, name: &str, wrap: fn(Value) -> Value| {
-        let mut tool = function.clone();
-        if let Some(schema) = tool.remove("parameters") {
-            tool.insert(name.to_owned(), wrap(schema));
-        }
-        Value::Object(tool)
-    };
-    match format {
-        Format::OpenaiChat | Format::Ollama => body["tools"] = chat["tools"].clone(),
-        Format::OpenaiResponses => {
-            let flat = functions.map(|function| {
-                let mut tool = function.clone();
-                tool.insert("type".to_owned(), json!("function"));
-                Value::Object(tool)
-            });
-            body["tools"] = flat.collect();
-        }
-        Format::AnthropicMessages => {
-            body["tools"] = functions
-                .map(|function| renamed(function, "input_schema", |schema| schema))
-                .collect();
-        }
-        Format::Gemini => {
-            let declared: Value = functions
-                .map(|function| Value::Object(function.clone()))
-                .collect();
-            body["tools"] = json!([{"functionDeclarations": declared}]);
-        }
-        Format::BedrockConverse => {
-            let specs = functions
-                .map(|function| json!({"toolSpec": renamed(function, "inputSchema", |schema| json!({"json": schema}))}));
-            body["toolConfig"] = json!({"tools": specs.collect::<Vec<_>>()});
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! The sequences of Chat Completions in every other format: the same conversation gets the same verdicts.
+//! The sequences in every other format: the same conversation gets the same verdicts.
 //!
 //! Their own verdict lines are checked beside this; here each request's lineage, verdicts and outcome in another format
 //! must be those that it has in its own. Places and counts differ with the shape of a format, and are not compared.
@@ -8,8 +8,9 @@ use inkfast::prefix::item::Hints;
 use serde_json::Value;
 
 use super::*;
+use crate::fixtures::take;
 use crate::harness::Core;
-use crate::translate::translate;
+use crate::translate::{model_in_path, route_of, said_in, spoken, translate};
 
 /// What is other in a format, and why: sequence (a prefix of its id), format, request (all where it is none).
 const OTHERWISE: &[(&str, Format, usize, &str)] = &[
@@ -21,68 +22,112 @@ const OTHERWISE: &[(&str, Format, usize, &str)] = &[
     ("s13-", Format::BedrockConverse, 3, BEHIND),
     ("s15-", Format::AnthropicMessages, 1, BLOCK),
     ("s15-", Format::BedrockConverse, 1, BLOCK),
+    ("s35-", Format::OpenaiChat, 2, GROWN),
+    ("s35-", Format::OpenaiResponses, 2, GROWN),
+    ("s35-", Format::Gemini, 2, IN_FRONT),
+    ("s35-", Format::BedrockConverse, 2, BLOCKS),
 ];
 
 const BEHIND: &str =
     "the update stands behind the question, not in front: another question or a twin has its own";
+const GROWN: &str = "a message that gains a part is another item, and the update stands in front of it";
+const IN_FRONT: &str = "the update stands in front of the question, and goes on standing there";
+const BLOCKS: &str = "a text is written as a block here from the start, not as a string first";
 const BLOCK: &str = "a block behind the results is a place in a tool loop";
 // One and the same answer to two questions of one length: it is taken to have been written without the update.
 const SAME_ANSWER: &str =
     "an equal answer behind another question, in front of which the update did not stand";
 
+/// What a format has no words for: sequence, formats, why.
+const UNSAID: &[(&str, &[Format], &str)] = &[
+    ("s26-", &ALL_BUT_MESSAGES, "a message that only sets the effort"),
+    ("s35-", &[Format::Ollama], "a message of the user has one text"),
+];
+
+const ALL_BUT_MESSAGES: [Format; 5] = [
+    Format::OpenaiChat,
+    Format::OpenaiResponses,
+    Format::Gemini,
+    Format::BedrockConverse,
+    Format::Ollama,
+];
+
 #[test]
 fn every_format_gives_the_same_verdicts() {
-    let (mut count, mut wrong, mut unused) = (0, Vec::new(), OTHERWISE.to_vec());
+    let (mut count, mut wrong, mut otherwise) = (0, Vec::new(), OTHERWISE.to_vec());
+    let mut unsaid: Vec<(&str, Format)> = UNSAID
+        .iter()
+        .flat_map(|(id, formats, _)| formats.iter().map(move |format| (*id, *format)))
+        .collect();
     for file in files("sequences") {
         let sequence: Sequence = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
-        if sequence.format != "openai_chat" {
-            continue;
-        }
-        let own = told(&sequence, Format::OpenaiChat).unwrap();
-        for format in Format::ALL {
-            let Ok(told) = told(&sequence, format) else {
-                continue;
+        let own: Format = sequence.format.parse().unwrap();
+        let lines = told(&sequence, own).unwrap();
+        for format in Format::ALL.into_iter().filter(|format| *format != own) {
+            let listed = take(&mut unsaid, |(id, of)| {
+                sequence.id.starts_with(id) && *of == format
+            });
+            let told = match told(&sequence, format) {
+                Ok(told) if !listed => told,
+                Ok(_) => {
+                    wrong.push(format!("{} {format}: said, though listed", sequence.id));
+                    continue;
+                }
+                Err(_) if listed => continue,
+                Err(why) => {
+                    wrong.push(format!("{} {format}: not said, {why}", sequence.id));
+                    continue;
+                }
             };
             count += 1;
-            for (index, (own, told)) in own.iter().zip(&told).enumerate() {
-                let known = |(id, of, at, _): &(&str, Format, usize, &str)| {
+            for (index, (own, told)) in lines.iter().zip(&told).enumerate() {
+                let listed = take(&mut otherwise, |(id, of, at, _)| {
                     sequence.id.starts_with(id) && *of == format && *at == index
-                };
-                if own != told {
-                    if !OTHERWISE.iter().any(known) {
-                        wrong.push(format!(
-                            "{} {format} r{index}: {told}, in its own format {own}",
-                            sequence.id
-                        ));
-                    }
-                    unused.retain(|other| !known(other));
+                });
+                if (own == told) == listed {
+                    wrong.push(format!(
+                        "{} {format} r{index}: {told}, in its own {own}",
+                        sequence.id
+                    ));
                 }
             }
         }
     }
     assert!(count >= 120, "only {count} translations");
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
-    assert!(unused.is_empty(), "told apart and the same: {unused:?}");
+    assert!(
+        unsaid.is_empty() && otherwise.is_empty(),
+        "no such request: {unsaid:?} {otherwise:?}"
+    );
 }
 
 /// Lineage, verdicts and outcome of each request.
 fn told(sequence: &Sequence, format: Format) -> Result<Vec<String>, &'static str> {
-    let bodies: Vec<Bytes> = sequence.requests.iter().map(|one| compact(one.get())).collect();
-    let messages = sequence.carrier.as_deref() == Some("system");
+    let own: Format = sequence.format.parse().unwrap();
+    let messages = sequence.carrier.as_deref() == Some("system") || own == Format::AnthropicMessages;
     let (host, models) = route_of(format, messages);
+    let said = sequence.requests.iter().map(|one| {
+        let body: Value = serde_json::from_str(one.get()).unwrap();
+        if format == own {
+            Ok(body)
+        } else {
+            spoken(&body, own)
+        }
+    });
+    let said = said.collect::<Result<Vec<Value>, _>>()?;
+    let bodies: Vec<Bytes> = said.iter().map(|body| Bytes::from(body.to_string())).collect();
     let mut core = Core::new(format, host);
     let mut lineages: Vec<u64> = Vec::new();
     let mut lines = Vec::new();
-    for (index, body) in bodies.iter().enumerate() {
-        let mut chat: Value = serde_json::from_slice(body).unwrap();
-        let model = models[usize::from(chat["model"] == "m2")];
-        chat["model"] = model.into();
-        core.model = matches!(format, Format::Gemini | Format::BedrockConverse).then(|| model.to_owned());
-        let body = Bytes::from(translate(&chat, format)?.to_string());
-        let mut answer = answered(sequence, &bodies, index);
-        if matches!(format, Format::Gemini | Format::Ollama) {
-            answer.calls = answer.calls.iter().map(|id| named(&bodies, id)).collect();
+    for (index, mut body) in said.into_iter().enumerate() {
+        let model = models[usize::from(body["model"] == "m2")];
+        body["model"] = model.into();
+        core.model = model_in_path(format).then(|| model.to_owned());
+        if format != own {
+            body = translate(&body, format)?;
         }
+        let body = Bytes::from(body.to_string());
+        let answer = said_in(format, &bodies, answered(sequence, &bodies, index));
         let turn = core.exchange(&body, hints(sequence, index), &answer);
         let lineage = turn
             .plan
@@ -109,29 +154,6 @@ fn told(sequence: &Sequence, format: Format) -> Result<Vec<String>, &'static str
     Ok(lines)
 }
 
-/// The host and the two models whose updates are messages, or text of the user.
-fn route_of(format: Format, messages: bool) -> (&'static str, [&'static str; 2]) {
-    match (format, messages) {
-        (Format::OpenaiChat, true) => ("api.openai.com", ["m1", "m2"]),
-        (Format::OpenaiResponses, true) => ("api.openai.com", ["gpt-5.5", "gpt-6"]),
-        (Format::AnthropicMessages, true) => ("api.anthropic.com", ["claude-opus-5", "claude-opus-4-8"]),
-        (Format::AnthropicMessages, false) => ("gateway.example", ["m1", "m2"]),
-        (Format::BedrockConverse, true) => (
-            "bedrock-runtime.us-east-1.amazonaws.com",
-            ["anthropic.claude-opus-5-v1:0", "anthropic.claude-opus-4-8-v1:0"],
-        ),
-        (Format::BedrockConverse, false) => (
-            "bedrock-runtime.us-east-1.amazonaws.com",
-            ["amazon.nova-pro-v1:0", "amazon.nova-lite-v1:0"],
-        ),
-        (Format::Gemini, _) => (
-            "generativelanguage.googleapis.com",
-            ["gemini-3.5-flash", "gemini-3.1-pro"],
-        ),
-        _ => ("localhost", ["m1", "m2"]),
-    }
-}
-
 fn hints(sequence: &Sequence, index: usize) -> Hints {
     let header = sequence
         .headers
@@ -141,19 +163,4 @@ fn hints(sequence: &Sequence, index: usize) -> Hints {
         session: header.map(|value| Digest::of("inkfast hint v1", value.as_bytes())),
         ..Hints::default()
     }
-}
-
-/// What a call is known by where it has no id: its name and its arguments.
-fn named(bodies: &[Bytes], id: &str) -> String {
-    let call = bodies.iter().find_map(|body| {
-        let body: Value = serde_json::from_slice(body).unwrap();
-        let messages = body["messages"].as_array().unwrap().clone();
-        let calls = messages
-            .iter()
-            .flat_map(|message| message["tool_calls"].as_array().cloned().unwrap_or_default());
-        calls.into_iter().find(|call| call["id"] == id)
-    });
-    let function = &call.expect("a call that is carried on")["function"];
-    let arguments: Value = serde_json::from_str(function["arguments"].as_str().unwrap()).unwrap();
-    format!("{}{arguments}", function["name"].as_str().unwrap())
 }
