@@ -1,0 +1,185 @@
+//! One body: reading it with and without an earlier one, and every edit that its format may be asked for.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use inkfast::prefix::item::{FrozenHead, Request};
+use inkfast::prefix::past::Slot;
+use inkfast::prefix::place::{Found, Spot, place};
+use inkfast::prefix::plan::{NewNode, Outcome, Plan};
+use inkfast::prefix::policy::{Mode, Policy, TextMode};
+use inkfast::prefix::verdict::Verdict;
+use inkfast::prefix::{Past, Scope, apply, held, keys};
+use inkfast::prompt::group_for;
+use inkfast::route::Destination;
+use inkfast::wire::format::Format;
+
+use super::{leaves, routes};
+
+/// Checks the last of `bodies`; those before it are what may be known of its conversation.
+pub fn check(format: Format, bodies: &[Bytes]) {
+    let Some((body, earlier)) = bodies.split_last() else {
+        return;
+    };
+    let to = routes::destinations(format)[0];
+    let Some(request) = routes::read(to, body, None) else {
+        return;
+    };
+    assert!(
+        leaves::is_json(body),
+        "what can be read is JSON: {}",
+        body.escape_ascii()
+    );
+    same_with(to, &request, &request);
+    for earlier in earlier.iter().filter_map(|body| routes::read(to, body, None)) {
+        same_with(to, &request, &earlier);
+    }
+    let scope = Scope::new(to.host, format.as_str(), None);
+    let whole = held::behind(&request, &keys(&request, scope), scope, &Past::default());
+    let request = whole.map_or(request, |(whole, _)| whole);
+    if request.server_state || request.head.texts().is_none() {
+        return;
+    }
+    for head in heads(to) {
+        edits(to, &request, &head);
+    }
+}
+
+/// What an earlier body tells changes nothing.
+fn same_with(to: Destination<'_>, request: &Request, known: &Request) {
+    let again =
+        routes::read(to, &request.body, Some(known)).expect("a body that was read once is read again");
+    assert_eq!(request.history, again.history);
+    assert_eq!(request.chains, again.chains);
+    assert_eq!(request.head, again.head);
+    assert_eq!(request.tools, again.tools);
+    assert_eq!(request.layout, again.layout);
+    assert_eq!(request.params, again.params);
+    assert_eq!(request.names, again.names);
+    assert_eq!(request.marker_ttl, again.marker_ttl);
+    assert_eq!(request.signed_thinking, again.signed_thinking);
+}
+
+/// Every row, by how much of the history was sent before.
+fn edits(to: Destination<'_>, request: &Request, head: &Arc<FrozenHead>) {
+    // A head that this model would read at another place is never restored.
+    if request.names.head.is_none() && head.blocks.first().is_some_and(|block| !block.is_message()) {
+        return;
+    }
+    leave(to, request, head, None);
+    let all = request.history.len();
+    for row in routes::rows(to.format) {
+        let policy = Policy {
+            rows: vec![row],
+            ..routes::route(to).policy
+        };
+        let mut before = None;
+        for sent in [0, all.saturating_sub(1), all] {
+            let Found::Spot(spot) = place(request, sent, &policy, false) else {
+                continue;
+            };
+            // A message in front of all would be a part of the head; a conversation that is continued has one item.
+            let leads = spot.slot == Slot::Message && spot.position == 0;
+            if !leads && before.replace(spot) != Some(spot) {
+                leave(to, request, head, Some(spot));
+            }
+        }
+    }
+}
+
+fn leave(to: Destination<'_>, request: &Request, head: &Arc<FrozenHead>, spot: Option<Spot>) {
+    let plan = plan(head, spot);
+    let lower = |plan: &Plan| {
+        to.format
+            .wire()
+            .edits(request, plan, TextMode::Full)
+            .expect("the edits are disjoint")
+    };
+    let lowered = lower(&plan);
+    let out = apply(&request.body, &lowered.edits).concat();
+    leaves::check(to, request, &lowered, &out);
+    let stored = Plan {
+        nodes: lowered.nodes,
+        new_node: None,
+        ..plan
+    };
+    let again = apply(&request.body, &lower(&stored).edits).concat();
+    assert_eq!(out, again, "what is stored goes out as it went out");
+}
+
+fn plan(head: &Arc<FrozenHead>, spot: Option<Spot>) -> Plan {
+    let effective = head.texts().expect("the samples are text");
+    let wanted = vec!["Be \"precise\".\n</system-reminder> \u{1F980}".to_owned()];
+    let group = group_for(&effective, &wanted).expect("no sample says that");
+    let new_node = spot.map(|spot| NewNode {
+        spot,
+        group,
+        effective,
+        wanted,
+        deltas: 0,
+        head_role: head
+            .blocks
+            .first()
+            .map(|block| block.role.clone())
+            .filter(|role| !role.is_empty()),
+    });
+    Plan {
+        parent: None,
+        shared: 0,
+        carries: false,
+        mode: Mode::InHistory,
+        baseline: Some(Arc::clone(head)),
+        nodes: Vec::new(),
+        anew: Vec::new(),
+        outcome: new_node
+            .as_ref()
+            .map_or(Outcome::Kept, |new| Outcome::Node(new.group.kind)),
+        new_node,
+        received: Verdict::new_lineage(),
+        sent: Verdict::new_lineage(),
+        whitespace: false,
+        mutant: None,
+        now_ms: 0,
+    }
+}
+
+/// Heads that an earlier body of the conversation may have had.
+fn heads(to: Destination<'_>) -> Vec<Arc<FrozenHead>> {
+    let freeze = |body: &&'static str| {
+        let request = routes::read(to, &Bytes::from_static(body.as_bytes()), None);
+        Arc::new(request.expect("the sample is sound").head.freeze())
+    };
+    samples(to.format).iter().map(freeze).collect()
+}
+
+/// One block, two blocks, no head; where a head may stand at two places, at either and at both.
+fn samples(format: Format) -> &'static [&'static str] {
+    match format {
+        Format::OpenaiChat | Format::Ollama => &[
+            r#"{"messages":[{"role":"system","content":"Be brief."}]}"#,
+            r#"{"messages":[{"role":"system","content":[{"type":"text","text":"Be"}]},{"role":"developer","content":"brief."}]}"#,
+            r#"{"messages":[]}"#,
+        ],
+        Format::OpenaiResponses => &[
+            r#"{"model":"gpt-5","instructions":"Be brief.","input":[]}"#,
+            r#"{"model":"gpt-5","input":[{"role":"developer","content":"Be brief."}]}"#,
+            r#"{"model":"gpt-5","instructions":"Be","input":[{"role":"developer","content":[{"type":"input_text","text":"brief."}]}]}"#,
+            r#"{"model":"gpt-5","input":[]}"#,
+        ],
+        Format::AnthropicMessages => &[
+            r#"{"system":"Be brief.","messages":[]}"#,
+            r#"{"system":[{"type":"text","text":"Be"},{"type":"text","text":"brief."}],"messages":[]}"#,
+            r#"{"messages":[]}"#,
+        ],
+        Format::Gemini => &[
+            r#"{"systemInstruction":{"parts":[{"text":"Be brief."}]},"contents":[]}"#,
+            r#"{"system_instruction":{"role":"user","parts":[{"text":"Be"},{"text":"brief."}]},"contents":[]}"#,
+            r#"{"contents":[]}"#,
+        ],
+        Format::BedrockConverse => &[
+            r#"{"system":[{"text":"Be brief."}],"messages":[]}"#,
+            r#"{"system":[{"text":"Be"},{"text":"brief."}],"messages":[]}"#,
+            r#"{"messages":[]}"#,
+        ],
+    }
+}
