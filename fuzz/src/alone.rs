@@ -60,60 +60,78 @@ fn same_with(to: Destination<'_>, request: &Request, known: &Request) {
     assert_eq!(request.signed_thinking, again.signed_thinking);
 }
 
-/// Every row, by how much of the history was sent before.
+/// No node, one by every row and by how much of the history was sent before, and a second one behind each.
 fn edits(to: Destination<'_>, request: &Request, head: &Arc<FrozenHead>) {
     // A head that this model would read at another place is never restored.
     if request.names.head.is_none() && head.blocks.first().is_some_and(|block| !block.is_message()) {
         return;
     }
-    leave(to, request, head, None);
+    leave(to, request, head, &[]);
     let all = request.history.len();
-    for row in routes::rows(to.format) {
+    let later = spots(to, request, all);
+    let mut seen = Vec::new();
+    for first in [0, all.saturating_sub(1), all]
+        .into_iter()
+        .flat_map(|sent| spots(to, request, sent))
+    {
+        if seen.contains(&first) {
+            continue;
+        }
+        seen.push(first);
+        later
+            .iter()
+            .for_each(|second| leave(to, request, head, &[first, *second]));
+    }
+}
+
+fn spots(to: Destination<'_>, request: &Request, sent: usize) -> Vec<Spot> {
+    let found = |row| {
         let policy = Policy {
             rows: vec![row],
             ..routes::route(to).policy
         };
-        let mut before = None;
-        for sent in [0, all.saturating_sub(1), all] {
-            let Found::Spot(spot) = place(request, sent, &policy, false) else {
-                continue;
-            };
+        match place(request, sent, &policy, false) {
             // A message in front of all would be a part of the head; a conversation that is continued has one item.
-            let leads = spot.slot == Slot::Message && spot.position == 0;
-            if !leads && before.replace(spot) != Some(spot) {
-                leave(to, request, head, Some(spot));
-            }
+            Found::Spot(spot) if spot.slot != Slot::Message || spot.position > 0 => Some(spot),
+            _ => None,
         }
+    };
+    routes::rows(to.format).into_iter().filter_map(found).collect()
+}
+
+/// Sends the body once with each node more, and once again with the last one stored.
+fn leave(to: Destination<'_>, request: &Request, head: &Arc<FrozenHead>, spots: &[Spot]) {
+    let lower = |plan: &Plan| {
+        let lowered = to.format.wire().edits(request, plan, TextMode::Full);
+        let lowered = lowered.expect("the edits are disjoint");
+        let out = apply(&request.body, &lowered.edits).concat();
+        (lowered, out)
+    };
+    let mut plan = plan(head);
+    for number in 0..=spots.len() {
+        plan.new_node = number.checked_sub(1).map(|last| node(head, number, spots[last]));
+        let (lowered, out) = lower(&plan);
+        leaves::check(to, request, &lowered, &out);
+        plan.nodes = lowered.nodes;
+        plan.new_node = None;
+        assert_eq!(out, lower(&plan).1, "what is stored goes out as it went out");
     }
 }
 
-fn leave(to: Destination<'_>, request: &Request, head: &Arc<FrozenHead>, spot: Option<Spot>) {
-    let plan = plan(head, spot);
-    let lower = |plan: &Plan| {
-        to.format
-            .wire()
-            .edits(request, plan, TextMode::Full)
-            .expect("the edits are disjoint")
+fn node(head: &FrozenHead, number: usize, spot: Spot) -> NewNode {
+    let prompt = |number: usize| {
+        vec![format!(
+            "Be \"precise\" in {number}.\n</system-reminder> \u{1F980}"
+        )]
     };
-    let lowered = lower(&plan);
-    let out = apply(&request.body, &lowered.edits).concat();
-    leaves::check(to, request, &lowered, &out);
-    let stored = Plan {
-        nodes: lowered.nodes,
-        new_node: None,
-        ..plan
+    let effective = match number {
+        1 => head.texts().expect("the samples are text"),
+        _ => prompt(number - 1),
     };
-    let again = apply(&request.body, &lower(&stored).edits).concat();
-    assert_eq!(out, again, "what is stored goes out as it went out");
-}
-
-fn plan(head: &Arc<FrozenHead>, spot: Option<Spot>) -> Plan {
-    let effective = head.texts().expect("the samples are text");
-    let wanted = vec!["Be \"precise\".\n</system-reminder> \u{1F980}".to_owned()];
-    let group = group_for(&effective, &wanted).expect("no sample says that");
-    let new_node = spot.map(|spot| NewNode {
+    let wanted = prompt(number);
+    NewNode {
         spot,
-        group,
+        group: group_for(&effective, &wanted).expect("no two of them are the same"),
         effective,
         wanted,
         deltas: 0,
@@ -122,7 +140,10 @@ fn plan(head: &Arc<FrozenHead>, spot: Option<Spot>) -> Plan {
             .first()
             .map(|block| block.role.clone())
             .filter(|role| !role.is_empty()),
-    });
+    }
+}
+
+fn plan(head: &Arc<FrozenHead>) -> Plan {
     Plan {
         parent: None,
         shared: 0,
@@ -131,10 +152,8 @@ fn plan(head: &Arc<FrozenHead>, spot: Option<Spot>) -> Plan {
         baseline: Some(Arc::clone(head)),
         nodes: Vec::new(),
         anew: Vec::new(),
-        outcome: new_node
-            .as_ref()
-            .map_or(Outcome::Kept, |new| Outcome::Node(new.group.kind)),
-        new_node,
+        outcome: Outcome::Kept,
+        new_node: None,
         received: Verdict::new_lineage(),
         sent: Verdict::new_lineage(),
         whitespace: false,

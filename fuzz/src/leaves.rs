@@ -50,11 +50,13 @@ pub fn check(to: Destination<'_>, request: &Request, lowered: &Lowered, out: &By
         match expected {
             Expected::Same(item) => assert_eq!(shows(sent), shows(item), "an item{}", shown()),
             Expected::Inside(item) => {
-                assert_eq!(sent.mark.role, item.mark.role, "an item with a node{}", shown())
+                assert_eq!(sent.mark.role, item.mark.role, "an item with a node{}", shown());
             }
             Expected::Node => {}
         }
     }
+    let holders = lowered.nodes.iter().filter_map(|node| node.holder.as_ref());
+    holders.for_each(|holder| assert!(is_json(&holder.sent), "an item as stored{}", shown()));
     sent
 }
 

@@ -1,0 +1,102 @@
+//! Bodies of odd shape that the fuzz targets found.
+
+use inkfast::wire::canonical::write_value;
+
+use super::*;
+
+fn responses() -> Core {
+    Core::new(Format::OpenaiResponses, "api.openai.com")
+}
+
+fn input(head: &str, input: &str) -> Bytes {
+    Bytes::from(format!(
+        r#"{{"model":"gpt-5","instructions":"{head}","input":{input}}}"#
+    ))
+}
+
+fn sent(turn: &Turn) -> &str {
+    std::str::from_utf8(&turn.out).unwrap()
+}
+
+#[test]
+fn a_developer_message_is_restored_in_front_of_an_input_that_is_a_string() {
+    let mut core = responses();
+    let developer = message("developer", &head("one"));
+    let listed = format!("[{developer},{}]", user("q0"));
+    let body = Bytes::from(format!(r#"{{"model":"gpt-5","input":{listed}}}"#));
+    ask(&mut core, &body, "a1");
+    // The same words and the same prompt, written otherwise.
+    let again = ask(&mut core, &input(&head("one"), r#""q0""#), "a1");
+    assert_eq!(sent(&again), format!(r#"{{"model":"gpt-5","input":{listed}}}"#));
+}
+
+#[test]
+fn a_string_that_held_an_update_is_a_message_in_the_list_that_follows() {
+    let mut core = Core::new(Format::OpenaiResponses, "localhost");
+    let instructions = |word: &str| input(&head(word), r#""q2""#);
+    let behind = |word: &str| {
+        let body = String::from_utf8(instructions(word).to_vec()).unwrap();
+        Bytes::from(body.replace(r#""input""#, r#""previous_response_id":"r1","input""#))
+    };
+    let first = ask(&mut core, &input(&head("one"), r#""q0""#), "a1");
+    core.respond(first.seq, "r1");
+    let edited = ask(&mut core, &behind("two"), "a3");
+    assert_eq!(edited.lowered.nodes.len(), 1, "{}", sent(&edited));
+    let talk = [user("q0"), said("a1"), user("q2"), said("a3"), user("q4")];
+    let listed = format!("[{}]", talk.join(","));
+    let next = ask(&mut core, &input(&head("two"), &listed), "a5");
+    let text = serde_json::from_slice::<Sent>(&edited.out).unwrap().input;
+    assert!(
+        sent(&next).contains(&format!(r#"{{"role":"user","content":{text}}},"#)),
+        "{}",
+        sent(&next)
+    );
+}
+
+/// What a test reads of a body.
+#[derive(Deserialize)]
+struct Sent {
+    input: Box<RawValue>,
+}
+
+#[test]
+fn an_update_behind_a_sent_message_does_not_stand_beside_a_string() {
+    let mut core = responses();
+    let q0 = format!("[{}]", user("q0"));
+    ask(&mut core, &input(&head("one"), &q0), "a1");
+    let behind = ask(&mut core, &input(&head("two"), &q0), "b1");
+    let bare = ask(&mut core, &input(&head("two"), r#""q0""#), "c1");
+    assert!(
+        serde_json::from_slice::<&RawValue>(&bare.out).is_ok(),
+        "{}",
+        sent(&bare)
+    );
+    assert_eq!(bare.guard, Ok(()));
+    assert!(behind.lowered.nodes.len() <= 1);
+}
+
+#[test]
+fn an_update_finds_no_place_in_a_message_without_blocks() {
+    let mut core = Core::new(Format::AnthropicMessages, "gateway.example");
+    ask(&mut core, &claude(&quoted(&head("one")), &history(1)), "a1");
+    let talk = [history(2), vec![r#"{"role":"user","content":[]}"#.to_owned()]].concat();
+    let body = claude(&quoted(&head("two")), &talk);
+    let turn = ask(&mut core, &body, "a3");
+    assert_eq!((turn.plan.outcome, turn.out), (Outcome::PassedThrough, body));
+}
+
+#[test]
+fn a_power_of_ten_beyond_all_numbers_has_no_normal_form() {
+    for number in [
+        "10e9223372036854775807",
+        "1e9223372036854775807",
+        "1e-9223372036854775808",
+        "0.1e-9223372036854775808",
+    ] {
+        let mut out = Vec::new();
+        assert!(
+            write_value(number.as_bytes(), 0..number.len(), &mut out).is_err(),
+            "{number}"
+        );
+    }
+}
