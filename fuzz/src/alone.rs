@@ -5,24 +5,24 @@ use std::sync::Arc;
 use bytes::Bytes;
 use inkfast::prefix::item::{FrozenHead, Request};
 use inkfast::prefix::past::Slot;
-use inkfast::prefix::place::{Found, Spot, place};
+use inkfast::prefix::place::{Found, Spot, place as find};
 use inkfast::prefix::plan::{NewNode, Outcome, Plan};
 use inkfast::prefix::policy::{Mode, Policy, TextMode};
 use inkfast::prefix::verdict::Verdict;
 use inkfast::prefix::{Past, Scope, apply, held, keys};
 use inkfast::prompt::group_for;
-use inkfast::route::Destination;
 use inkfast::wire::format::Format;
 
-use super::{leaves, routes};
+use super::leaves;
+use super::routes::{self, Place};
 
 /// Checks the last of `bodies`; those before it are what may be known of its conversation.
 pub fn check(format: Format, bodies: &[Bytes]) {
     let Some((body, earlier)) = bodies.split_last() else {
         return;
     };
-    let to = routes::destinations(format)[0];
-    let Some(request) = routes::read(to, body, None) else {
+    let place = &routes::places(format)[0];
+    let Some(request) = routes::read(place, body, None) else {
         return;
     };
     assert!(
@@ -30,25 +30,25 @@ pub fn check(format: Format, bodies: &[Bytes]) {
         "what can be read is JSON: {}",
         body.escape_ascii()
     );
-    same_with(to, &request, &request);
-    for earlier in earlier.iter().filter_map(|body| routes::read(to, body, None)) {
-        same_with(to, &request, &earlier);
+    same_with(place, &request, &request);
+    for earlier in earlier.iter().filter_map(|body| routes::read(place, body, None)) {
+        same_with(place, &request, &earlier);
     }
-    let scope = Scope::new(to.host, format.as_str(), None);
+    let scope = Scope::new(place.to.host, format.as_str(), None);
     let whole = held::behind(&request, &keys(&request, scope), scope, &Past::default());
     let request = whole.map_or(request, |(whole, _)| whole);
     if request.server_state || request.head.texts().is_none() {
         return;
     }
-    for head in heads(to) {
-        edits(to, &request, &head);
+    for head in heads(place) {
+        edits(place, &request, &head);
     }
 }
 
 /// What an earlier body tells changes nothing.
-fn same_with(to: Destination<'_>, request: &Request, known: &Request) {
+fn same_with(place: &Place, request: &Request, known: &Request) {
     let again =
-        routes::read(to, &request.body, Some(known)).expect("a body that was read once is read again");
+        routes::read(place, &request.body, Some(known)).expect("a body that was read once is read again");
     assert_eq!(request.history, again.history);
     assert_eq!(request.chains, again.chains);
     assert_eq!(request.head, again.head);
@@ -61,18 +61,18 @@ fn same_with(to: Destination<'_>, request: &Request, known: &Request) {
 }
 
 /// No node, one by every row and by how much of the history was sent before, and a second one behind each.
-fn edits(to: Destination<'_>, request: &Request, head: &Arc<FrozenHead>) {
+fn edits(place: &Place, request: &Request, head: &Arc<FrozenHead>) {
     // A head that this model would read at another place is never restored.
     if request.names.head.is_none() && head.blocks.first().is_some_and(|block| !block.is_message()) {
         return;
     }
-    leave(to, request, head, &[]);
+    leave(place, request, head, &[]);
     let all = request.history.len();
-    let later = spots(to, request, all);
+    let later = spots(place, request, all);
     let mut seen = Vec::new();
     for first in [0, all.saturating_sub(1), all]
         .into_iter()
-        .flat_map(|sent| spots(to, request, sent))
+        .flat_map(|sent| spots(place, request, sent))
     {
         if seen.contains(&first) {
             continue;
@@ -80,29 +80,32 @@ fn edits(to: Destination<'_>, request: &Request, head: &Arc<FrozenHead>) {
         seen.push(first);
         later
             .iter()
-            .for_each(|second| leave(to, request, head, &[first, *second]));
+            .for_each(|second| leave(place, request, head, &[first, *second]));
     }
 }
 
-fn spots(to: Destination<'_>, request: &Request, sent: usize) -> Vec<Spot> {
+fn spots(place: &Place, request: &Request, sent: usize) -> Vec<Spot> {
     let found = |row| {
         let policy = Policy {
             rows: vec![row],
-            ..routes::route(to).policy
+            ..place.route.policy.clone()
         };
-        match place(request, sent, &policy, false) {
+        match find(request, sent, &policy, false) {
             // A message in front of all would be a part of the head; a conversation that is continued has one item.
             Found::Spot(spot) if spot.slot != Slot::Message || spot.position > 0 => Some(spot),
             _ => None,
         }
     };
-    routes::rows(to.format).into_iter().filter_map(found).collect()
+    routes::rows(place.to.format)
+        .into_iter()
+        .filter_map(found)
+        .collect()
 }
 
 /// Sends the body once with each node more, and once again with the last one stored.
-fn leave(to: Destination<'_>, request: &Request, head: &Arc<FrozenHead>, spots: &[Spot]) {
+fn leave(place: &Place, request: &Request, head: &Arc<FrozenHead>, spots: &[Spot]) {
     let lower = |plan: &Plan| {
-        let lowered = to.format.wire().edits(request, plan, TextMode::Full);
+        let lowered = place.to.format.wire().edits(request, plan, TextMode::Full);
         let lowered = lowered.expect("the edits are disjoint");
         let out = apply(&request.body, &lowered.edits).concat();
         (lowered, out)
@@ -111,7 +114,7 @@ fn leave(to: Destination<'_>, request: &Request, head: &Arc<FrozenHead>, spots: 
     for number in 0..=spots.len() {
         plan.new_node = number.checked_sub(1).map(|last| node(head, number, spots[last]));
         let (lowered, out) = lower(&plan);
-        leaves::check(to, request, &lowered, &out);
+        leaves::check(place, request, &lowered, &out);
         plan.nodes = lowered.nodes;
         plan.new_node = None;
         assert_eq!(out, lower(&plan).1, "what is stored goes out as it went out");
@@ -163,12 +166,12 @@ fn plan(head: &Arc<FrozenHead>) -> Plan {
 }
 
 /// Heads that an earlier body of the conversation may have had.
-fn heads(to: Destination<'_>) -> Vec<Arc<FrozenHead>> {
+fn heads(place: &Place) -> Vec<Arc<FrozenHead>> {
     let freeze = |body: &&'static str| {
-        let request = routes::read(to, &Bytes::from_static(body.as_bytes()), None);
+        let request = routes::read(place, &Bytes::from_static(body.as_bytes()), None);
         Arc::new(request.expect("the sample is sound").head.freeze())
     };
-    samples(to.format).iter().map(freeze).collect()
+    samples(place.to.format).iter().map(freeze).collect()
 }
 
 /// One block, two blocks, no head; where a head may stand at two places, at either and at both.

@@ -6,16 +6,15 @@ use bytes::Bytes;
 use inkfast::prefix::Request;
 use inkfast::prefix::item::{FrozenHead, Item};
 use inkfast::prefix::past::{Node, Slot};
-use inkfast::route::Destination;
 use inkfast::wire::envelope::Envelope;
 use inkfast::wire::lower::Lowered;
 use inkfast::wire::scan::Cursor;
 use serde_json::value::RawValue;
 
-use super::routes;
+use super::routes::{self, Place};
 
 /// Reads `out`, which `request` became, and checks it.
-pub fn check(to: Destination<'_>, request: &Request, lowered: &Lowered, out: &Bytes) -> Request {
+pub fn check(place: &Place, request: &Request, lowered: &Lowered, out: &Bytes) -> Request {
     let shown = || {
         format!(
             "\n received {}\n sent     {}",
@@ -23,7 +22,7 @@ pub fn check(to: Destination<'_>, request: &Request, lowered: &Lowered, out: &By
             out.escape_ascii()
         )
     };
-    let sent = routes::read(to, out, None).unwrap_or_else(|| panic!("what leaves can be read{}", shown()));
+    let sent = routes::read(place, out, None).unwrap_or_else(|| panic!("what leaves can be read{}", shown()));
     assert!(is_json(out), "what leaves is JSON{}", shown());
     assert_eq!(sent.model, request.model, "the model{}", shown());
     assert_eq!(sent.params, request.params, "the parameters{}", shown());

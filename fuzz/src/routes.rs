@@ -10,11 +10,36 @@ use inkfast::wire::format::Format;
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table::built_in().expect("the table is sound"));
 
+/// A destination and what the table says of it.
+pub struct Place {
+    pub to: Destination<'static>,
+    pub route: Route,
+}
+
+/// One entry a format.
+static PLACES: LazyLock<Vec<Vec<Place>>> = LazyLock::new(|| Format::ALL.into_iter().map(listed).collect());
+
 /// Destinations that have all rows of the format between them.
-pub fn destinations(format: Format) -> Vec<Destination<'static>> {
-    let places: &[(&str, &str)] = match format {
-        Format::OpenaiChat => &[("api.openai.com", "gpt-5"), ("localhost", "qwen3")],
-        Format::OpenaiResponses => &[("api.openai.com", "gpt-5"), ("localhost", "qwen3")],
+pub fn places(format: Format) -> &'static [Place] {
+    &PLACES[format as usize]
+}
+
+/// All rows of a format, each once.
+pub fn rows(format: Format) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for row in places(format).iter().flat_map(|place| &place.route.policy.rows) {
+        if !rows.contains(row) {
+            rows.push(*row);
+        }
+    }
+    rows
+}
+
+fn listed(format: Format) -> Vec<Place> {
+    let hosts: &[(&str, &str)] = match format {
+        Format::OpenaiChat | Format::OpenaiResponses => {
+            &[("api.openai.com", "gpt-5"), ("localhost", "qwen3")]
+        }
         Format::AnthropicMessages => &[
             ("api.anthropic.com", "claude-opus-5"),
             ("api.anthropic.com", "claude-sonnet-4-5"),
@@ -30,37 +55,25 @@ pub fn destinations(format: Format) -> Vec<Destination<'static>> {
         ],
         Format::Ollama => &[("localhost", "qwen3")],
     };
-    let to = |&(host, model)| Destination { host, format, model };
-    places.iter().map(to).collect()
-}
-
-/// What the table says of a destination.
-pub fn route(to: Destination<'_>) -> Route {
     let choice = Choice {
         mode: Mode::InHistory,
         text: None,
         loopback: true,
     };
-    TABLE.route(to, choice, &[])
-}
-
-/// All rows of a format, each once.
-pub fn rows(format: Format) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for row in destinations(format)
-        .into_iter()
-        .flat_map(|to| route(to).policy.rows)
-    {
-        if !rows.contains(&row) {
-            rows.push(row);
+    let place = |&(host, model)| {
+        let to = Destination { host, format, model };
+        Place {
+            to,
+            route: TABLE.route(to, choice, &[]),
         }
-    }
-    rows
+    };
+    hosts.iter().map(place).collect()
 }
 
 /// A body as the service reads it on the way to this destination, with what an earlier body tells; none where it passes
 /// through.
-pub fn read(to: Destination<'_>, body: &bytes::Bytes, known: Option<&Request>) -> Option<Request> {
+pub fn read(place: &Place, body: &bytes::Bytes, known: Option<&Request>) -> Option<Request> {
+    let to = place.to;
     let lead = |model: &str| TABLE.instructions_lead(Destination { model, ..to });
     // Where the path names the model, it may be of any vendor: a body says whose it is.
     let in_path = match to.format {
@@ -69,7 +82,7 @@ pub fn read(to: Destination<'_>, body: &bytes::Bytes, known: Option<&Request>) -
         _ => false,
     };
     let context = Context {
-        attribution: route(to).attribution,
+        attribution: place.route.attribution,
         model: in_path.then_some(to.model),
         instructions_lead: Some(&lead),
         ..Context::default()

@@ -9,25 +9,25 @@ use inkfast::prefix::keys::response_key;
 use inkfast::prefix::past::Seq;
 use inkfast::prefix::{Outcome, Plan, Scope, apply, decide, held, keys, record};
 use inkfast::prompt::derive;
-use inkfast::route::Destination;
 use inkfast::wire::format::Format;
 use inkfast::wire::lower::Lowered;
 
-use super::{leaves, routes};
+use super::leaves;
+use super::routes::{self, Place};
 
 /// When all this happens.
 const NOW_MS: u64 = 1_800_000_000_000;
 
 /// Sends `bodies` to every destination of the format.
 pub fn check(format: Format, bodies: &[Bytes]) {
-    for to in routes::destinations(format) {
+    for place in routes::places(format) {
         let requests: Vec<Request> = bodies
             .iter()
-            .filter_map(|body| routes::read(to, body, None))
+            .filter_map(|body| routes::read(place, body, None))
             .collect();
         let mut talk = Talk {
-            to,
-            scope: Scope::new(to.host, format.as_str(), None),
+            place,
+            scope: Scope::new(place.to.host, format.as_str(), None),
             ledger: MemoryLedger::new(),
             sent: Vec::new(),
         };
@@ -40,7 +40,7 @@ pub fn check(format: Format, bodies: &[Bytes]) {
 }
 
 struct Talk {
-    to: Destination<'static>,
+    place: &'static Place,
     scope: Scope,
     ledger: MemoryLedger,
     sent: Vec<Sent>,
@@ -60,9 +60,9 @@ impl Talk {
         held::unfold(own, &mut past);
         let (request, keys) =
             held::behind(own, &known_by, self.scope, &past).unwrap_or_else(|| (own.clone(), known_by));
-        let policy = routes::route(self.to).policy;
-        let plan = decide(&request, keys.request, &past, &policy, NOW_MS);
-        let lowered = self.to.format.wire().edits(&request, &plan, policy.text);
+        let policy = &self.place.route.policy;
+        let plan = decide(&request, keys.request, &past, policy, NOW_MS);
+        let lowered = self.place.to.format.wire().edits(&request, &plan, policy.text);
         let lowered = lowered.expect("the edits are disjoint");
         let rope = apply(&request.body, &lowered.edits);
         let guarded = guard::check(&Departure {
@@ -79,7 +79,7 @@ impl Talk {
             plan.parent.is_some() || lowered.edits.is_empty(),
             "what continues nothing is untouched"
         );
-        let out = leaves::check(self.to, &request, &lowered, &rope.concat());
+        let out = leaves::check(self.place, &request, &lowered, &rope.concat());
         effective(&request, &plan, &lowered);
         self.extends(&request, &plan, &lowered, &out);
         let going = (lowered.head, lowered.nodes);

@@ -272,6 +272,12 @@ impl<'a> Reader<'a> {
         ttl
     }
 
+    /// Remembers the longest lifetime of markers in the head's own member.
+    pub fn note_head_ttl(&mut self, ttl: Option<u32>) {
+        self.request.marker_ttl = self.request.marker_ttl.max(ttl);
+        self.request.layout.head_ttl = self.request.layout.head_ttl.max(ttl);
+    }
+
     /// Takes over the message at the cursor if the last body has the same bytes at its place: counted from the front
     /// in the head, from the end of the head in the history. The digests, the answers and the kinds of its items come
     /// along; only offsets move. `leading`: only head messages stand before it.
@@ -326,6 +332,7 @@ impl<'a> Reader<'a> {
             self.push_head(&known.head, place, &shift);
         }
         self.request.head.attribution = known.head.attribution.as_ref().map(|range| shift.range(range));
+        self.note_head_ttl(known.layout.head_ttl);
         true
     }
 
