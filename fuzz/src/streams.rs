@@ -1,9 +1,12 @@
 //! Streams: a parser gives the same parts whether the bytes come at once or one by one.
 
+use inkfast::wire::answer::Reader;
 use inkfast::wire::array::ArrayParser;
 use inkfast::wire::eventstream::EventStreamParser;
+use inkfast::wire::format::Format;
 use inkfast::wire::ndjson::LineParser;
 use inkfast::wire::sse::SseParser;
+use serde_json::value::RawValue;
 
 /// Parts larger than this are skipped.
 const MAX: usize = 512;
@@ -36,16 +39,29 @@ pub fn ndjson(stream: &[u8]) {
     answers(stream, "application/x-ndjson");
 }
 
-/// The elements of an array.
+/// The elements of an array; of one that is sound, those that another reader finds.
 pub fn array(stream: &[u8]) {
-    same(stream, |pieces| {
+    let read = |pieces: Vec<&[u8]>| {
         let (mut parser, mut parts) = (ArrayParser::new(MAX), Vec::new());
         for piece in pieces {
             parser.push(piece, |element| parts.push(element.to_vec()));
         }
         parser.finish();
         (parts, parser.skipped())
-    });
+    };
+    same(stream, read);
+    if let Ok(elements) = serde_json::from_slice::<Vec<&RawValue>>(stream) {
+        let elements = elements.iter().map(|element| element.get().as_bytes());
+        let (small, large): (Vec<_>, Vec<_>) = elements.partition(|element| element.len() <= MAX);
+        let (parts, skipped) = read(vec![stream]);
+        assert_eq!(
+            (parts, skipped),
+            (
+                small.iter().map(|part| part.to_vec()).collect(),
+                large.len() as u64
+            )
+        );
+    }
     answers(stream, "application/json");
 }
 
@@ -68,13 +84,15 @@ fn same<T: PartialEq + std::fmt::Debug>(stream: &[u8], read: impl Fn(Vec<&[u8]>)
     assert_eq!(read(vec![stream]), read(stream.chunks(1).collect()));
 }
 
-/// No stream makes a reader of answers fail.
+/// No stream makes a reader of answers fail, and none reads otherwise in pieces.
 fn answers(stream: &[u8], content_type: &str) {
-    use inkfast::wire::{answer::Reader, format::Format};
     for format in Format::ALL {
-        let mut reader = Reader::new(format, format.wire().framing(content_type));
-        stream.chunks(7).for_each(|piece| reader.push(piece));
-        reader.finish();
+        let read = |size: usize| {
+            let mut reader = Reader::new(format, format.wire().framing(content_type));
+            stream.chunks(size).for_each(|piece| reader.push(piece));
+            reader.finish()
+        };
+        assert_eq!(read(stream.len().max(1)), read(7));
         format.wire().is_last(stream);
     }
 }

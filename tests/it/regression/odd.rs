@@ -1,8 +1,10 @@
 //! Bodies of odd shape that the fuzz targets found.
 
+use inkfast::wire::body::Context;
 use inkfast::wire::canonical::write_value;
 
 use super::*;
+use crate::harness::parse;
 
 fn responses() -> Core {
     Core::new(Format::OpenaiResponses, "api.openai.com")
@@ -99,4 +101,18 @@ fn a_power_of_ten_beyond_all_numbers_has_no_normal_form() {
             "{number}"
         );
     }
+}
+
+#[test]
+fn a_marker_of_the_attribution_block_counts_in_a_head_that_is_taken_over() {
+    let marked = r#"{"type":"text","text":"x-anthropic-billing-header: a;","cache_control":{"type":"ephemeral","ttl":"1h"}}"#;
+    let body = claude(&format!("[{marked},{}]", block("Be brief.", true)), &history(1));
+    let context = Context {
+        attribution: true,
+        ..Context::default()
+    };
+    let read = |known| parse(Format::AnthropicMessages, &body, &context, known).unwrap();
+    let first = read(None);
+    assert_eq!(first.marker_ttl, Some(3600));
+    assert_eq!(read(Some(&first)).marker_ttl, Some(3600));
 }
