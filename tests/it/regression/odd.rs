@@ -1,5 +1,6 @@
 //! Bodies of odd shape that the fuzz targets found.
 
+use inkfast::prefix::past::Slot;
 use inkfast::wire::body::Context;
 use inkfast::wire::canonical::write_value;
 
@@ -13,6 +14,12 @@ fn responses() -> Core {
 fn input(head: &str, input: &str) -> Bytes {
     Bytes::from(format!(
         r#"{{"model":"gpt-5","instructions":"{head}","input":{input}}}"#
+    ))
+}
+
+fn behind(head: &str, input: &str) -> Bytes {
+    Bytes::from(format!(
+        r#"{{"model":"gpt-5","instructions":"{head}","previous_response_id":"r1","input":{input}}}"#
     ))
 }
 
@@ -35,14 +42,9 @@ fn a_developer_message_is_restored_in_front_of_an_input_that_is_a_string() {
 #[test]
 fn a_string_that_held_an_update_is_a_message_in_the_list_that_follows() {
     let mut core = Core::new(Format::OpenaiResponses, "localhost");
-    let instructions = |word: &str| input(&head(word), r#""q2""#);
-    let behind = |word: &str| {
-        let body = String::from_utf8(instructions(word).to_vec()).unwrap();
-        Bytes::from(body.replace(r#""input""#, r#""previous_response_id":"r1","input""#))
-    };
     let first = ask(&mut core, &input(&head("one"), r#""q0""#), "a1");
     core.respond(first.seq, "r1");
-    let edited = ask(&mut core, &behind("two"), "a3");
+    let edited = ask(&mut core, &behind(&head("two"), r#""q2""#), "a3");
     assert_eq!(edited.lowered.nodes.len(), 1, "{}", sent(&edited));
     let talk = [user("q0"), said("a1"), user("q2"), said("a3"), user("q4")];
     let listed = format!("[{}]", talk.join(","));
@@ -62,19 +64,23 @@ struct Sent {
 }
 
 #[test]
-fn an_update_behind_a_sent_message_does_not_stand_beside_a_string() {
+fn an_update_in_front_of_a_message_does_not_stand_beside_the_same_message_as_a_string() {
     let mut core = responses();
-    let q0 = format!("[{}]", user("q0"));
-    ask(&mut core, &input(&head("one"), &q0), "a1");
-    let behind = ask(&mut core, &input(&head("two"), &q0), "b1");
-    let bare = ask(&mut core, &input(&head("two"), r#""q0""#), "c1");
-    assert!(
-        serde_json::from_slice::<&RawValue>(&bare.out).is_ok(),
-        "{}",
-        sent(&bare)
+    let first = ask(&mut core, &input(&head("one"), r#""q0""#), "a1");
+    core.respond(first.seq, "r1");
+    let listed = ask(
+        &mut core,
+        &behind(&head("two"), &format!("[{}]", user("q2"))),
+        "a3",
     );
-    assert_eq!(bare.guard, Ok(()));
-    assert!(behind.lowered.nodes.len() <= 1);
+    assert_eq!(listed.lowered.nodes[0].slot, Slot::Message);
+    let bare = ask(&mut core, &behind(&head("two"), r#""q2""#), "b3");
+    let text: String =
+        serde_json::from_str(serde_json::from_slice::<Sent>(&bare.out).unwrap().input.get()).unwrap();
+    assert!(
+        text.contains("q2") && text.contains("The word of the day is two."),
+        "{text}"
+    );
 }
 
 #[test]
