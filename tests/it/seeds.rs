@@ -1,4 +1,4 @@
-//! The fuzz targets without a fuzzer: their seeds, and the corpus that is kept, through the same checks.
+//! The fuzz targets without a fuzzer: their committed seeds through the same checks.
 
 use std::fs;
 use std::path::Path;
