@@ -39,6 +39,7 @@ mod regression;
 mod replay;
 mod responses;
 mod rewrite;
+mod routes;
 mod sequences;
 mod service;
 mod signing;
