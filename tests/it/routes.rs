@@ -254,6 +254,18 @@ fn destinations_get_what_their_providers_document() {
         (
             "api.anthropic.com",
             AnthropicMessages,
+            "claude-fable-5-20260301",
+            "system behind after",
+        ),
+        (
+            "api.anthropic.com",
+            AnthropicMessages,
+            "claude-fable-5-2-20261101",
+            "system behind after b",
+        ),
+        (
+            "api.anthropic.com",
+            AnthropicMessages,
             "claude-fable-5-1-20260701",
             "system behind after b",
         ),
