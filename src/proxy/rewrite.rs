@@ -101,26 +101,8 @@ pub async fn read(
     (headers, signing): (&HeaderMap, &Signing<'_>),
     received: Bytes,
 ) -> Result<Prompt, Passthrough> {
-    let Format::Wire(format) = target.format else {
-        return Err(Passthrough::NotAPrompt);
-    };
-    if target.call == Call::Other {
-        return Err(Passthrough::NotAPrompt);
-    }
-    let tenant = proxy.tenants.of(headers, target.uri.query());
-    let scope = Scope::new(&target.upstream.name, format.as_str(), tenant);
-    let host = target.upstream.acts_as();
-    let body = Encoded {
-        format,
-        upstream: target.upstream.clone(),
-        model: format.wire().model(target.uri.path()),
-        scope,
-        bytes: received.clone(),
-        encoding: headers::content_encoding(headers),
-        hints: headers::hints(headers),
-        attribution: proxy.route(host, format, "", &[]).attribution,
-        counts_only: target.call != Call::Messages,
-    };
+    let body = Encoded::of(proxy, target, headers, received.clone()).ok_or(Passthrough::NotAPrompt)?;
+    let (format, scope, host) = (body.format, body.scope, target.upstream.acts_as());
     let (counts_only, shared) = (body.counts_only, Arc::clone(proxy));
     let parsed = off_thread(received.len(), move || body.parse(&shared)).await?;
     let (request, keys) = parsed?;
@@ -179,6 +161,28 @@ struct Encoded {
 }
 
 impl Encoded {
+    /// A body on its way to `target`; none where that takes no prompt that can be read.
+    fn of(proxy: &Proxy, target: &Target<'_>, headers: &HeaderMap, bytes: Bytes) -> Option<Self> {
+        let Format::Wire(format) = target.format else {
+            return None;
+        };
+        let tenant = proxy.tenants.of(headers, target.uri.query());
+        let model = format.wire().model(target.uri.path());
+        let named = model.as_deref().unwrap_or_default();
+        let facts = proxy.route(target.upstream.acts_as(), format, named, &[]);
+        (target.call != Call::Other).then(|| Self {
+            format,
+            upstream: target.upstream.clone(),
+            scope: Scope::new(&target.upstream.name, format.as_str(), tenant),
+            bytes,
+            encoding: headers::content_encoding(headers),
+            hints: headers::hints(headers),
+            attribution: facts.attribution,
+            counts_only: target.call != Call::Messages,
+            model,
+        })
+    }
+
     /// Decode and parse.
     fn parse(self, proxy: &Proxy) -> Result<(Arc<Request>, Keys), Passthrough> {
         let limits = Limits {

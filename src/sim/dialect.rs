@@ -69,4 +69,10 @@ impl Dialect {
             told,
         }
     }
+
+    /// A stream brings a tool call in one chunk, not in pieces. Mistral's own client takes no call without a name
+    /// (mistralai 3.7.0, `FunctionCall`).
+    pub(super) fn calls_are_whole(self) -> bool {
+        self == Self::Mistral
+    }
 }

@@ -52,7 +52,7 @@ macro_rules! encoders {
 }
 encoders!(BrotliEncoder DeflateEncoder GzipEncoder ZlibEncoder ZstdEncoder);
 
-async fn encode(kind: &str, plain: &[u8]) -> Bytes {
+pub async fn encode(kind: &str, plain: &[u8]) -> Bytes {
     let mut encoder = encoder(kind, Vec::new());
     encoder.write_all(plain).await.unwrap();
     encoder.shutdown().await.unwrap();

@@ -1,6 +1,8 @@
 //! The sequences of `fixtures/sequences`: one trap of path choice, placement or verdicts each, with the verdict line
 //! that every request must have.
 
+mod translated;
+
 use bytes::Bytes;
 use fancy_regex::Regex;
 use inkfast::wire::format::Format;

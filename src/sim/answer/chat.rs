@@ -58,14 +58,19 @@ pub(super) fn stream(reply: &Reply) -> Vec<Bytes> {
         out.push(chunk(reply, json!({"content": piece}), None));
     }
     for (index, (id, name, arguments)) in reply.answer.tool_calls.iter().enumerate() {
+        let arguments = arguments.to_string();
+        let (first, rest) = match reply.dialect.calls_are_whole() {
+            true => (arguments.as_str(), Vec::new()),
+            false => ("", pieces(&arguments)),
+        };
         let opening = json!({"tool_calls": [{
             "index": index,
             "id": id,
             "type": "function",
-            "function": {"name": name, "arguments": ""},
+            "function": {"name": name, "arguments": first},
         }]});
         out.push(chunk(reply, opening, None));
-        for piece in pieces(&arguments.to_string()) {
+        for piece in rest {
             let more = json!({"tool_calls": [{"index": index, "function": {"arguments": piece}}]});
             out.push(chunk(reply, more, None));
         }

@@ -32,8 +32,8 @@ pub(super) fn validate(prompt: &Prompt) -> Result<(), Refusal> {
 /// As many responses as calls in the content right behind, and none elsewhere.
 fn function_turns(contents: &[Message]) -> Result<(), Refusal> {
     let mut open = 0;
-    for content in contents {
-        let responses = count(content, is_response);
+    for step in steps(contents) {
+        let responses = count(step, is_response);
         if responses > 0 && open == 0 {
             return Err(Refusal::new(
                 "Please ensure that function response turn comes immediately after a function call turn.",
@@ -42,7 +42,7 @@ fn function_turns(contents: &[Message]) -> Result<(), Refusal> {
         if responses != open {
             return Err(Refusal::new(UNEQUAL));
         }
-        open = count(content, is_call);
+        open = count(step, is_call);
     }
     match open {
         0 => Ok(()),
@@ -58,8 +58,8 @@ const UNEQUAL: &str = "Please ensure that the number of function response parts 
 fn signatures(contents: &[Message]) -> Result<(), Refusal> {
     let speaks = |c: &Message| c.role != Role::Assistant && !c.blocks.iter().all(is_response);
     let begin = contents.iter().rposition(speaks).unwrap_or(0);
-    let steps = contents[begin..].iter().filter(|c| c.role == Role::Assistant);
-    for call in steps.filter_map(|step| step.blocks.iter().find(|b| is_call(b))) {
+    let steps = steps(&contents[begin..]).filter(|step| step[0].role == Role::Assistant);
+    for call in steps.filter_map(|step| blocks(step).find(|b| is_call(b))) {
         if call.signature.is_none() {
             return Err(Refusal::new(format!(
                 "Function call is missing a thought_signature in functionCall parts. This is required for tools to work \
@@ -71,8 +71,18 @@ fn signatures(contents: &[Message]) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn count(content: &Message, is: fn(&Block) -> bool) -> usize {
-    content.blocks.iter().filter(|b| is(b)).count()
+/// The model's contents in a row are one step: a chat of google-genai keeps each chunk of a stream as a content of its own
+/// (google-genai 3.6.1, `chats.py`).
+fn steps(contents: &[Message]) -> impl Iterator<Item = &[Message]> {
+    contents.chunk_by(|a, b| a.role == Role::Assistant && b.role == Role::Assistant)
+}
+
+fn count(step: &[Message], is: fn(&Block) -> bool) -> usize {
+    blocks(step).filter(|b| is(b)).count()
+}
+
+fn blocks(step: &[Message]) -> impl Iterator<Item = &Block> {
+    step.iter().flat_map(|content| &content.blocks)
 }
 
 fn is_call(block: &Block) -> bool {

@@ -44,7 +44,9 @@ impl World<'_> {
                         _ => Vec::new(),
                     };
                     agent.history = vec![match self.format {
-                        Format::OpenaiChat => Message::System(summary),
+                        Format::OpenaiChat | Format::OpenaiResponses | Format::Ollama => {
+                            Message::System(summary)
+                        }
                         _ => Message::User(summary),
                     }];
                     agent.history.extend(tail);
@@ -86,7 +88,7 @@ impl World<'_> {
             let n = self.next();
             let own = Message::System(format!("The harness notes: mode {n} is on."));
             match self.format {
-                Format::OpenaiChat => agent.history.push(own),
+                Format::OpenaiChat | Format::OpenaiResponses | Format::Ollama => agent.history.push(own),
                 // Behind the user's turn, where the provider takes it.
                 _ => {
                     self.turn(agent, step);

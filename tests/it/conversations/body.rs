@@ -1,5 +1,10 @@
 //! An agent's request as a body in its wire format.
 
+mod converse;
+mod gemini;
+mod ollama;
+mod responses;
+
 use bytes::Bytes;
 use inkfast::wire::format::Format;
 
@@ -40,10 +45,13 @@ impl Draft {
         let mut members = match self.format {
             Format::OpenaiChat => self.chat(),
             Format::AnthropicMessages => self.anthropic(),
-            other => unreachable!("{other} is not driven"),
+            Format::OpenaiResponses => self.responses(),
+            Format::Gemini => self.gemini(),
+            Format::BedrockConverse => self.converse(),
+            Format::Ollama => self.ollama(),
         };
         if self.style.messages_first {
-            members.sort_by_key(|(name, _)| name != "messages");
+            members.sort_by_key(|(name, _)| !matches!(name.as_str(), "messages" | "input" | "contents"));
         }
         write(&Json::Obj(members), &self.style)
     }

@@ -28,8 +28,14 @@ pub struct Style {
     pub head_blocks: bool,
     /// Cache markers on the head and on the last messages.
     pub markers: bool,
-    /// `messages` before `system` and `tools`.
+    /// The history before the head and the tools.
     pub messages_first: bool,
+    /// Keys in snake_case, where the provider reads both spellings.
+    pub snake: bool,
+    /// Calls with ids, where the format can do without.
+    pub ids: bool,
+    /// A lone message of the user as a bare string, where the format has that.
+    pub bare: bool,
 }
 
 pub fn text(text: impl Into<String>) -> Json {

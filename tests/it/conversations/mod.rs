@@ -5,8 +5,8 @@
 
 mod acts;
 mod agent;
-mod body;
-mod json;
+pub mod body;
+pub mod json;
 mod people;
 mod script;
 
@@ -32,12 +32,12 @@ const HOSTS: [(&str, Format, [&str; 2]); script::ROUTES] = [
     ("api.openai.com", Format::OpenaiChat, ["gpt-5.5", "gpt-6"]),
     ("localhost", Format::OpenaiChat, ["qwen-3", "qwen-4"]),
     (
-        "api.anthropic.com",
+        ANTHROPIC,
         Format::AnthropicMessages,
         ["claude-opus-5", "claude-3-7-sonnet"],
     ),
     (
-        "api.anthropic.com",
+        ANTHROPIC,
         Format::AnthropicMessages,
         ["claude-3-7-sonnet", "claude-opus-5"],
     ),
@@ -47,11 +47,26 @@ const HOSTS: [(&str, Format, [&str; 2]); script::ROUTES] = [
         ["claude-opus-5", "some-model"],
     ),
     (
-        "api.anthropic.com",
+        ANTHROPIC,
         Format::AnthropicMessages,
         ["claude-opus-5-5", "claude-opus-5"],
     ),
+    ("api.openai.com", Format::OpenaiResponses, ["gpt-5.5", "gpt-6.1"]),
+    ("api.openai.com", Format::OpenaiResponses, ["gpt-6.2", "gpt-7"]),
+    ("localhost", Format::OpenaiResponses, ["gpt-5.5", "gpt-6"]),
+    (
+        "generativelanguage.googleapis.com",
+        Format::Gemini,
+        ["gemini-3.5-flash", "gemini-3.1-pro"],
+    ),
+    (BEDROCK, Format::BedrockConverse, [OPUS, "amazon.nova-pro-v1:0"]),
+    (BEDROCK, Format::BedrockConverse, ["amazon.nova-pro-v1:0", OPUS]),
+    ("localhost", Format::Ollama, ["qwen3:8b", "llama3.2"]),
 ];
+
+const ANTHROPIC: &str = "api.anthropic.com";
+const BEDROCK: &str = "bedrock-runtime.us-east-1.amazonaws.com";
+const OPUS: &str = "anthropic.claude-opus-5-v1:0";
 
 /// How a script is run.
 #[derive(Clone, Copy, Default)]
@@ -96,7 +111,7 @@ impl<'s> World<'s> {
         }
         let checker = Checker::new(
             format,
-            host == "api.anthropic.com",
+            host == ANTHROPIC,
             script.loopback,
             how.mutant.map(|(_, invariant)| invariant),
         );
@@ -162,15 +177,16 @@ impl<'s> World<'s> {
 
     fn send(&mut self, agent: &Agent, draft: &Draft) -> Result<Turn, Violation> {
         let body = draft.write();
+        self.core.model = path_model(draft);
         let again = Checker::again(&mut self.core, &body, &agent.hints());
         let turn = self.core.send(&body, agent.hints());
-        self.check(agent, &body, &turn, Some(again))?;
+        self.check((agent, draft), &body, &turn, Some(again))?;
         Ok(turn)
     }
 
     fn check(
         &mut self,
-        agent: &Agent,
+        (agent, draft): (&Agent, &Draft),
         body: &Bytes,
         turn: &Turn,
         again: Option<Bytes>,
@@ -185,6 +201,7 @@ impl<'s> World<'s> {
             conversation: agent.conversation,
             follows: agent.follows.filter(|_| !agent.tools.is_empty()),
             hints: agent.hints(),
+            model: draft.model.clone(),
             again,
         };
         self.checker.check(&told, body, turn)
@@ -205,11 +222,14 @@ impl<'s> World<'s> {
             _ => (String::new(), Vec::new()),
         };
         if step.end != End::Died {
+            let calls = calls.iter().map(|id| self.known_by(id)).collect();
             self.core.end(turn.seq, &Answer { status, text, calls });
         }
         agent.follows = None;
         if status == 200 {
-            let strong = !matches!(step.said, Said::Common | Said::Unique | Said::Thinking);
+            // What calls without ids say may come up anywhere.
+            let plain = matches!(self.format, Format::Gemini | Format::Ollama) && step.said != Said::Long;
+            let strong = !plain && !matches!(step.said, Said::Common | Said::Unique | Said::Thinking);
             if seen && step.said != Said::Common && (strong || self.script.loopback) {
                 agent.follows = Some(turn.seq);
             }
@@ -225,7 +245,7 @@ impl<'s> World<'s> {
 
     fn answer(&mut self, step: &Step) -> Message {
         let n = self.next();
-        let anthropic = self.format == Format::AnthropicMessages;
+        let thinks = self.format != Format::OpenaiChat;
         let (text, calls, thinking) = match step.said {
             Said::Unique => (format!("Part {n} is done."), 0, false),
             Said::Common => ("OK.".to_owned(), 0, false),
@@ -235,8 +255,8 @@ impl<'s> World<'s> {
                 false,
             ),
             Said::Calls(calls) => (String::new(), calls, false),
-            Said::Thinking => (format!("I thought of {n}."), 0, anthropic),
-            Said::ThinkingCalls => (format!("Let me see {n}."), 2, anthropic),
+            Said::Thinking => (format!("I thought of {n}."), 0, thinks),
+            Said::ThinkingCalls => (format!("Let me see {n}."), 2, thinks),
         };
         let calls = (0..calls).map(|index| format!("call_{n}_{index}")).collect();
         Message::Assistant {
@@ -275,6 +295,7 @@ impl<'s> World<'s> {
         }
         let drafts = [first.draft(self.format, n), second.draft(self.format, n)];
         let bodies = drafts.each_ref().map(Draft::write);
+        self.core.model = path_model(&drafts[0]);
         let turns = if step.act == Act::TwinsPlanned {
             let planned = bodies
                 .each_ref()
@@ -283,10 +304,10 @@ impl<'s> World<'s> {
         } else {
             bodies.each_ref().map(|body| self.core.send(body, first.hints()))
         };
-        self.check(&first, &bodies[0], &turns[0], None)?;
+        self.check((&first, &drafts[0]), &bodies[0], &turns[0], None)?;
         // The second may continue what the first brought.
         second.follows = second.follows.filter(|_| step.act == Act::TwinsPlanned);
-        self.check(&second, &bodies[1], &turns[1], None)?;
+        self.check((&second, &drafts[1]), &bodies[1], &turns[1], None)?;
         let [draft_one, draft_two] = drafts;
         (first.last, second.last) = (Some(draft_one), Some(draft_two));
         self.end(&mut first, &turns[0], step);
@@ -299,6 +320,15 @@ impl<'s> World<'s> {
         Ok(())
     }
 
+    /// What the proxy knows a call by: its id, or where there is none its name and its arguments in the order of
+    /// their keys.
+    fn known_by(&self, id: &str) -> String {
+        match self.format {
+            Format::Gemini | Format::Ollama => format!("read_file{{\"deep\":true,\"path\":\"{id}.rs\"}}"),
+            _ => id.to_owned(),
+        }
+    }
+
     fn next(&mut self) -> u32 {
         self.fresh += 1;
         self.fresh
@@ -307,6 +337,11 @@ impl<'s> World<'s> {
     fn count(&mut self, name: &str) {
         *self.counts.entry(name.to_owned()).or_default() += 1;
     }
+}
+
+/// The model of a request whose path names it.
+fn path_model(draft: &Draft) -> Option<String> {
+    matches!(draft.format, Format::Gemini | Format::BedrockConverse).then(|| draft.model.clone())
 }
 
 fn answer_text(answer: &Message) -> String {

@@ -77,6 +77,9 @@ impl World<'_> {
             head_blocks: dice(2, 5) == 0,
             markers: dice(2, 6) == 0,
             messages_first: dice(3, 7) == 0,
+            snake: dice(3, 12) == 0,
+            ids: dice(3, 13) == 0,
+            bare: dice(3, 14) == 0,
         };
         let own = (dice(2, 8) == 0).then(|| format!("session-{conversation}"));
         let mut agent = Agent {
@@ -85,7 +88,7 @@ impl World<'_> {
             session: session.or(own),
             prompt: Prompt::of(&format!("owner-{person}"), dice(2, 9) == 0),
             prompts: Vec::new(),
-            role: if dice(3, 10) == 0 && self.format == Format::OpenaiChat {
+            role: if dice(3, 10) == 0 && matches!(self.format, Format::OpenaiChat | Format::OpenaiResponses) {
                 "developer"
             } else {
                 "system"

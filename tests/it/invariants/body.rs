@@ -1,5 +1,11 @@
 //! A body as the checker reads it: head, tools and items with their raw bytes and normal forms.
 
+mod converse;
+mod gemini;
+mod responses;
+
+use std::collections::HashMap;
+
 use inkfast::prefix::past::{Node, Slot};
 use inkfast::wire::format::Format;
 use serde::Deserialize;
@@ -17,6 +23,10 @@ pub struct Body {
     /// All members but the tools, the head and the messages.
     pub rest: String,
     pub markers: usize,
+    /// Who speaks in each message, where roles must alternate.
+    pub turns: Vec<String>,
+    /// What each marker of the history that is a block of its own stands behind.
+    pub points: Vec<String>,
 }
 
 /// A block of the head: its bytes without markers, and its texts.
@@ -38,6 +48,8 @@ pub struct Item {
     pub texts: String,
     /// It holds a node inside its text.
     pub holds: bool,
+    /// The message that it stands in.
+    pub message: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,15 +78,8 @@ pub struct Sent {
     pub position: usize,
 }
 
-#[derive(Deserialize)]
-struct Raw<'a> {
-    #[serde(borrow)]
-    system: Option<&'a RawValue>,
-    #[serde(borrow)]
-    tools: Option<Vec<&'a RawValue>>,
-    #[serde(borrow)]
-    messages: Vec<&'a RawValue>,
-}
+/// The members of an object, as written.
+type Members<'a> = HashMap<String, &'a RawValue>;
 
 #[derive(Deserialize)]
 struct RawMessage<'a> {
@@ -86,35 +91,30 @@ struct RawMessage<'a> {
 impl Body {
     pub fn parse(bytes: &[u8], format: Format, strips_attribution: bool) -> Self {
         let text = std::str::from_utf8(bytes).unwrap();
-        let raw: Raw<'_> = serde_json::from_str(text).unwrap();
-        let Tree::Obj(members) = Tree::parse(text) else {
-            panic!("no object")
-        };
-        let rest = members
-            .iter()
-            .filter(|(key, _)| !matches!(key.as_str(), "system" | "tools" | "messages"));
-        let mut rest: Vec<_> = rest
-            .map(|(key, value)| format!("{key}:{}", value.plain()))
-            .collect();
-        rest.sort();
+        let members: Members<'_> = serde_json::from_str(text).unwrap();
         let mut body = Self {
-            tools: raw
-                .tools
-                .iter()
-                .flatten()
-                .map(|tool| tool.get().to_owned())
-                .collect(),
+            tools: Vec::new(),
             head: Vec::new(),
             attribution: None,
             items: Vec::new(),
-            rest: rest.join(","),
-            markers: text.matches("\"cache_control\"").count(),
+            rest: String::new(),
+            markers: text.matches("\"cache_control\"").count() + text.matches("\"cachePoint\"").count(),
+            turns: Vec::new(),
+            points: Vec::new(),
         };
-        match format {
-            Format::OpenaiChat => body.chat(&raw.messages),
-            Format::AnthropicMessages => body.anthropic(raw.system, &raw.messages, strips_attribution),
-            other => unreachable!("{other} is not driven"),
-        }
+        let taken = match format {
+            Format::OpenaiChat | Format::Ollama => body.chat(&members),
+            Format::AnthropicMessages => body.anthropic(&members, strips_attribution),
+            Format::OpenaiResponses => body.responses(&members),
+            Format::Gemini => body.gemini(&members),
+            Format::BedrockConverse => body.converse(&members),
+        };
+        let rest = members.iter().filter(|(key, _)| !taken.contains(&key.as_str()));
+        let mut rest: Vec<_> = rest
+            .map(|(key, value)| format!("{key}:{}", Tree::parse(value.get()).plain()))
+            .collect();
+        rest.sort();
+        body.rest = rest.join(",");
         body
     }
 
@@ -122,9 +122,16 @@ impl Body {
         self.head.iter().flat_map(|block| block.texts.clone()).collect()
     }
 
-    fn chat(&mut self, messages: &[&RawValue]) {
+    fn tools(&mut self, tools: Option<&&RawValue>) {
+        let tools = tools.map_or_else(Vec::new, |tools| list(tools));
+        self.tools = tools.iter().map(|tool| tool.get().to_owned()).collect();
+    }
+
+    /// Gives the members that were read.
+    fn chat(&mut self, members: &Members<'_>) -> &'static [&'static str] {
+        self.tools(members.get("tools"));
         let mut leading = true;
-        for message in messages {
+        for message in list(members["messages"]) {
             let tree = Tree::parse(message.get());
             let role = tree.get("role").and_then(Tree::str).unwrap().to_owned();
             leading &= role == "system" || role == "developer";
@@ -149,12 +156,15 @@ impl Body {
                 texts: said(&tree),
                 holds: false,
                 role,
+                message: self.items.len(),
             });
         }
+        &["tools", "messages"]
     }
 
-    fn anthropic(&mut self, system: Option<&RawValue>, messages: &[&RawValue], strips: bool) {
-        let system = system.map_or("null", RawValue::get);
+    fn anthropic(&mut self, members: &Members<'_>, strips: bool) -> &'static [&'static str] {
+        self.tools(members.get("tools"));
+        let system = members.get("system").map_or("null", |system| system.get());
         if system.starts_with('"') {
             let texts = vec![serde_json::from_str(system).unwrap()];
             // A string is the block that it stands for.
@@ -175,7 +185,7 @@ impl Body {
                 }
             }
         }
-        for message in messages {
+        for message in list(members["messages"]) {
             let raw: RawMessage<'_> = serde_json::from_str(message.get()).unwrap();
             let content = raw.content.map_or("null", RawValue::get);
             if content.starts_with('[') {
@@ -190,6 +200,7 @@ impl Body {
                 self.items.last_mut().unwrap().raw = message.get().to_owned();
             }
         }
+        &["tools", "system", "messages"]
     }
 
     fn block(&mut self, role: &str, raw: &str, opens: bool, turn: &str) {
@@ -207,7 +218,14 @@ impl Body {
             opens,
             texts: turn.to_owned(),
             holds: false,
+            message: self.message_of(opens),
         });
+    }
+
+    /// The message of the next item: one more where it opens one.
+    fn message_of(&self, opens: bool) -> usize {
+        let before = self.items.last().map(|item| item.message);
+        before.map_or(0, |before| before + usize::from(opens))
     }
 
     /// This body's history with the nodes told apart; an error names a node that does not stand in it.
@@ -239,8 +257,8 @@ impl Body {
                     }
                 }
             }
-            if item.raw.starts_with('{') && item.canonical.starts_with('{') {
-                item.canonical = Tree::parse(&item.raw).envelope();
+            if item.holds {
+                item.canonical = canonical(&item.raw);
             }
             out.push(Element::Item(item));
             out.extend(behind);
@@ -254,6 +272,22 @@ impl Body {
                 node.position
             )),
         }
+    }
+}
+
+/// The elements of an array, as written.
+fn list(array: &RawValue) -> Vec<&RawValue> {
+    serde_json::from_str(array.get()).unwrap()
+}
+
+/// The normal form of a message; a bare string is the user's.
+fn canonical(raw: &str) -> String {
+    match Tree::parse(raw) {
+        said @ Tree::Str(_) => {
+            let role = Tree::Str("user".to_owned());
+            Tree::Obj(vec![("role".to_owned(), role), ("content".to_owned(), said)]).envelope()
+        }
+        message => message.envelope(),
     }
 }
 
@@ -273,16 +307,31 @@ fn texts(content: Option<&Tree>) -> Vec<String> {
 
 /// What a message says, call ids included: how the world names answers.
 fn said(message: &Tree) -> String {
+    let named = |call: &Tree| {
+        let by_path = || {
+            call.get("function")
+                .and_then(|function| called(function.get("arguments")?))
+        };
+        call.get("id")
+            .and_then(Tree::str)
+            .map(str::to_owned)
+            .or_else(by_path)
+    };
     let ids = |list: Option<&Tree>| -> Vec<String> {
         list.iter()
             .flat_map(|list| list.list())
-            .filter_map(|call| call.get("id")?.str())
-            .map(str::to_owned)
+            .filter_map(named)
             .collect()
     };
     let mut calls = ids(message.get("tool_calls"));
     calls.extend(ids(message.get("content")));
     format!("{}|{}", texts(message.get("content")).concat(), calls.join(","))
+}
+
+/// The world's name of a call that has no id: its argument holds it.
+fn called(arguments: &Tree) -> Option<String> {
+    let path = arguments.get("path")?.str()?;
+    path.strip_suffix(".rs").map(str::to_owned)
 }
 
 fn outside(node: &Node) -> bool {
@@ -304,8 +353,12 @@ fn text(bytes: &[u8]) -> String {
 
 /// The message without the node that stands in its text, if it does.
 fn without(raw: &str, node: &Node) -> Option<String> {
-    let message: RawMessage<'_> = serde_json::from_str(raw).ok()?;
-    let content = message.content?.get();
+    let content = if raw.starts_with('"') {
+        raw
+    } else {
+        let message: RawMessage<'_> = serde_json::from_str(raw).ok()?;
+        message.content?.get()
+    };
     let fragment = text(&node.bytes);
     let lead = node.slot == Slot::Lead;
     let bare = if let Some(inner) = content
@@ -319,10 +372,13 @@ fn without(raw: &str, node: &Node) -> Option<String> {
         };
         format!("\"{}\"", rest?)
     } else {
-        let part = format!("{{\"type\":\"text\",\"text\":\"{fragment}\"}}");
+        let parts =
+            ["text", "input_text"].map(|kind| format!("{{\"type\":\"{kind}\",\"text\":\"{fragment}\"}}"));
         let blocks: Vec<&RawValue> = serde_json::from_str(content).ok()?;
         let edge = if lead { blocks.first() } else { blocks.last() };
-        edge.filter(|edge| edge.get() == part)?;
+        let part = parts
+            .iter()
+            .find(|part| edge.is_some_and(|edge| edge.get() == part.as_str()))?;
         if lead {
             content.replacen(&format!("{part},"), "", 1)
         } else {

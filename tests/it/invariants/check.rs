@@ -28,8 +28,16 @@ pub struct Told {
     /// The request whose own answer this one carries on, where that is beyond doubt.
     pub follows: Option<Seq>,
     pub hints: Hints,
+    pub model: String,
     /// What would have left a moment later.
     pub again: Option<Bytes>,
+}
+
+impl Told {
+    /// What is the same request: some formats name the model beside the body.
+    fn key(&self, body: &Bytes) -> (Bytes, String, String) {
+        (body.clone(), format!("{:?}", self.hints), self.model.clone())
+    }
 }
 
 /// What was sent so far.
@@ -41,7 +49,7 @@ pub struct Checker {
     only: Option<u8>,
     sent: HashMap<Seq, Sent>,
     heads: HashMap<usize, Vec<String>>,
-    bodies: HashMap<(Bytes, String), Seq>,
+    bodies: HashMap<(Bytes, String, String), Seq>,
     /// For each answer, the nodes in the bodies that got it; none where the core cannot know.
     pub answers: HashMap<String, Vec<Option<Vec<String>>>>,
 }
@@ -141,8 +149,7 @@ impl Checker {
         ];
         checks.into_iter().try_for_each(|check| self.wanted(check))?;
         let merged = self.merged(&case).to_vec();
-        self.bodies
-            .insert((body.clone(), format!("{:?}", told.hints)), turn.seq);
+        self.bodies.insert(told.key(body), turn.seq);
         self.heads.entry(told.conversation).or_default().extend(merged);
         let folded = !turn.plan.keeps_prefix() && turn.plan.parent.is_some();
         let sent = Sent {
@@ -213,6 +220,9 @@ impl Checker {
         }
         if case.out.tools != case.client.tools || case.out.rest != case.client.rest {
             return broken(2, "tools or parameters are not the client's");
+        }
+        if case.out.points != case.client.points {
+            return broken(2, "a marker stands behind another block than the client put it");
         }
         if case.out.attribution != case.client.attribution {
             return broken(2, "the attribution is not this request's");
@@ -318,7 +328,7 @@ impl Checker {
 
     /// 5: a body that was seen goes out as it went out.
     fn seen_before(&self, case: &Case<'_>, body: &Bytes) -> Check {
-        let Some(seq) = self.bodies.get(&(body.clone(), format!("{:?}", case.told.hints))) else {
+        let Some(seq) = self.bodies.get(&case.told.key(body)) else {
             return Ok(());
         };
         let before = &self.sent[seq];

@@ -64,8 +64,9 @@ fn node_text(node: &Node) -> String {
         Slot::Lead | Slot::Trail => serde_json::from_str::<String>(&format!("\"{bytes}\"")).unwrap(),
         _ => {
             let tree = Tree::parse(bytes);
-            let text = tree.get("text").or(tree.get("content")).and_then(Tree::str);
-            text.unwrap().to_owned()
+            let content = tree.get("text").or(tree.get("content")).unwrap();
+            let block = content.list().first().and_then(|block| block.get("text"));
+            block.unwrap_or(content).str().unwrap().to_owned()
         }
     };
     let text = text.trim();

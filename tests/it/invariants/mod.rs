@@ -1,10 +1,10 @@
 //! The invariants of ARCHITECTURE.md that hold over any conversation, checked over random ones.
 
-mod body;
+pub mod body;
 mod check;
 mod effective;
 mod pairs;
-mod tree;
+pub mod tree;
 
 use inkfast::prefix::policy::Mutant;
 use proptest::strategy::{Strategy, ValueTree};

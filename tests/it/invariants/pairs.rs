@@ -9,7 +9,9 @@ use super::check::{Case, Check, Checker, broken, name};
 impl Checker {
     /// 6: no node in a pair, none before an answer that was written without it, none where the provider refuses it.
     pub fn pairs(&self, case: &Case<'_>) -> Check {
-        let native = self.format == Format::AnthropicMessages;
+        let native = matches!(self.format, Format::AnthropicMessages | Format::BedrockConverse);
+        self.alternate(case)?;
+        self.function_turns(case)?;
         let mut open = 0;
         let mut behind: Vec<String> = Vec::new();
         for (index, element) in case.elements.iter().enumerate() {
@@ -34,6 +36,39 @@ impl Checker {
                         self.written_with(item, &behind)?;
                     }
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Bedrock refuses two messages of one side in a row.
+    fn alternate(&self, case: &Case<'_>) -> Check {
+        let in_a_row = |turns: &[String]| {
+            let roles: Vec<&String> = turns.iter().filter(|role| *role != "system").collect();
+            roles.windows(2).any(|pair| pair[0] == pair[1])
+        };
+        if in_a_row(&case.out.turns) && !in_a_row(&case.client.turns) {
+            return broken(6, "two messages of one side in a row");
+        }
+        Ok(())
+    }
+
+    /// Text beside function responses ends the turn in which the model thinks: none may be put there.
+    fn function_turns(&self, case: &Case<'_>) -> Check {
+        if self.format != Format::Gemini {
+            return Ok(());
+        }
+        for node in case.nodes {
+            let put = case
+                .out
+                .items
+                .iter()
+                .find(|item| item.raw.as_bytes() == node.bytes);
+            let Some(put) = put else { continue };
+            let beside = case.out.items.iter().filter(|item| item.message == put.message);
+            let own = |item: &&Item| case.nodes.iter().all(|node| item.raw.as_bytes() != node.bytes);
+            if beside.filter(own).all(|item| item.kind == Kind::Result) {
+                return broken(6, format!("text among function responses: {}", put.raw));
             }
         }
         Ok(())

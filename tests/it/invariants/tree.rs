@@ -91,14 +91,17 @@ fn member(key: &str, value: &Tree) -> String {
 
 fn content(value: &Tree) -> String {
     match value.list() {
-        [only] if only.get("type").and_then(Tree::str) == Some("text") => {
-            only.get("text").map_or_else(String::new, Tree::plain)
-        }
+        [only] if is_text(only) => only.get("text").map_or_else(String::new, Tree::plain),
         blocks => format!(
             "[{}]",
             blocks.iter().map(Tree::envelope).collect::<Vec<_>>().join(",")
         ),
     }
+}
+
+fn is_text(block: &Tree) -> bool {
+    let kind = block.get("type").and_then(Tree::str);
+    matches!(kind, Some("text" | "input_text"))
 }
 
 impl<'de> Deserialize<'de> for Tree {

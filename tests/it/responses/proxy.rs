@@ -12,6 +12,7 @@ use inkfast::proxy::server::Running;
 use serde_json::{Value, json};
 
 use super::talk::{assistant, output, prompt, text, user};
+use crate::encoding::encode;
 use crate::rewrite::{ask, proxy};
 use crate::support::{Answer, Upstream, whole};
 
@@ -156,4 +157,24 @@ async fn a_conversation_of_the_providers_passes_and_its_usage_is_read() {
         assert_eq!((said.passthrough, &left), (Some("server_state"), &body));
         assert_eq!(said.usage.unwrap().input_total, Some(100));
     }
+}
+
+#[tokio::test]
+async fn a_body_in_zstd_leaves_as_it_came_or_plain() {
+    let line = Line::new(Ledger::memory()).await;
+    let send = async |mode: &str, input: &[Value]| {
+        let encoded = encode("zstd", body(mode, None, input).to_string().as_bytes()).await;
+        let lines = ["Content-Encoding: zstd"];
+        let (status, answer) = ask(line.proxy.proxy_addr, "/v1/responses", &lines, &encoded).await;
+        assert_eq!(status, 200, "{answer}");
+        (encoded, line.upstream.seen().pop().unwrap())
+    };
+    let (encoded, seen) = send("plan", &[user("q1")]).await;
+    assert_eq!(seen.head.headers["content-encoding"], "zstd");
+    assert_eq!(seen.body, encoded);
+    let (_, seen) = send("act", &[user("q1"), assistant("a1"), user("q2")]).await;
+    assert!(!seen.head.headers.contains_key("content-encoding"));
+    let left: Value = serde_json::from_slice(&seen.body).unwrap();
+    assert_eq!(told(&left).len(), 1);
+    assert_eq!(seen.head.headers["content-length"], seen.body.len().to_string());
 }

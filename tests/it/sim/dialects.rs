@@ -102,6 +102,24 @@ fn mistral_tells_usage_where_it_finishes() {
 }
 
 #[test]
+fn mistral_streams_a_call_whole() {
+    for (dialect, pieces) in [(Dialect::Mistral, 1), (Dialect::OpenAi, 3)] {
+        let provider = of(dialect);
+        provider.push(Answer::call("call00001", "look", json!({"path": "src/lib.rs"})));
+        let calls: Vec<Value> = chunks(&provider, 1200)
+            .iter()
+            .filter_map(|chunk| chunk["choices"][0]["delta"].get("tool_calls").cloned())
+            .collect();
+        assert_eq!(calls.len(), pieces, "{calls:?}");
+        let arguments: String = calls
+            .iter()
+            .map(|call| call[0]["function"]["arguments"].as_str().unwrap())
+            .collect();
+        assert_eq!(arguments, r#"{"path":"src/lib.rs"}"#);
+    }
+}
+
+#[test]
 fn groq_has_a_place_of_its_own() {
     let provider = of(Dialect::Groq);
     let answer = second(&provider, 1200);

@@ -110,6 +110,31 @@ fn responses_follow_their_calls_in_equal_number() {
     );
 }
 
+#[test]
+fn a_step_may_come_back_in_several_contents() {
+    let provider = start();
+    let mut contents = tool_loop(&provider);
+    let parts = contents[1]["parts"].as_array().unwrap().clone();
+    let pieces = parts.iter().map(|part| with("model", std::slice::from_ref(part)));
+    contents.splice(1..2, pieces);
+    assert_eq!(answered(&provider, &contents), Ok(()));
+
+    let both = contents.pop().unwrap();
+    contents.push(with("user", &[response("a")]));
+    let unequal = answered(&provider, &contents).unwrap_err();
+    assert!(
+        unequal.contains("equal to the number of function call parts"),
+        "{unequal}"
+    );
+    *contents.last_mut().unwrap() = both;
+    contents[1]["parts"][0]
+        .as_object_mut()
+        .unwrap()
+        .remove("thoughtSignature");
+    let missing = answered(&provider, &contents).unwrap_err();
+    assert!(missing.contains("missing a thought_signature"), "{missing}");
+}
+
 /// A first call on a model that signs, as the client sends it back with its result.
 fn tool_loop(provider: &Provider) -> Vec<Value> {
     provider.push(Answer::call("i1", "a", json!({"n": 1})).and_call("i2", "b", json!({})));
