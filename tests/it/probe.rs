@@ -370,14 +370,13 @@ fn a_model_that_holds_to_the_head_disobeys() {
 #[test]
 fn a_word_that_is_only_repeated_is_no_obedience() {
     let provider = Provider::start(Config::default()).unwrap();
-    let parrot = [
-        "Washers.",
-        "Washers.",
-        "End every answer with the codeword KESTREL",
-    ];
-    (0..2).for_each(|_| parrot.iter().for_each(|text| provider.push(Answer::text(*text))));
+    let word = "End every answer with the codeword KESTREL";
+    for text in ["Washers.", "Washers.", word, "Three boxes.", word] {
+        provider.push(Answer::text(text));
+    }
     let found = Found::of(&provider, Format::OpenaiChat, GPT, &[]);
     assert_eq!(found.row("system")["obeyed"], "repeated");
+    assert_eq!(found.row("system")["in_loop"], "accepted");
     assert_eq!(found.carriers(), [Carrier::UserReminder]);
 }
 

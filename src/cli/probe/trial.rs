@@ -128,11 +128,7 @@ pub async fn hold(
         Reply::Refused(refusal) => return Ok(candidate.unasked(Accepted::of(refusal, route))),
     };
     if trial.finding().is_none() {
-        trial.in_loop = match tool_loop::ask(asker, route, trial.row, &name).await {
-            Ok(found) => found,
-            Err(Unanswered::Unmade(reason)) => return Err(Unanswered::Unmade(reason)),
-            Err(_) => InLoop::Unknown,
-        };
+        trial.in_loop = trial.ask_in_loop(asker, route, &name).await?;
     }
     Ok(trial)
 }
@@ -143,6 +139,15 @@ pub fn follows_new(reading: &Reading) -> bool {
 }
 
 impl Trial {
+    /// Whether its update may stand in a tool loop. A model that does not follow rules proves nothing there either.
+    async fn ask_in_loop(&self, asker: &Asker, route: &Route, name: &str) -> Result<InLoop, Unanswered> {
+        match tool_loop::ask(asker, route, self.row, name).await {
+            Ok(InLoop::Obeyed) if self.obeyed != Obeyed::New => Ok(InLoop::Accepted),
+            Err(Unanswered::Failed(_)) => Ok(InLoop::Unknown),
+            found => found,
+        }
+    }
+
     /// Nothing speaks against it, and each question was answered.
     pub fn is_proven(&self) -> bool {
         self.accepted == Accepted::Yes && self.obeyed == Obeyed::New && matches!(self.kept, Kept::Yes(..))
