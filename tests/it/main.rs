@@ -41,6 +41,7 @@ mod regression;
 mod replay;
 mod responses;
 mod rewrite;
+mod routes;
 mod seeds;
 mod sequences;
 mod service;
