@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-engine bench fmt
+.PHONY: help demo test fuzz test-engine bench fmt
 
 help: ## list these targets
 	@awk -F ': ## ' '/^[a-z-]+: ## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -10,6 +10,9 @@ demo: ## a scripted agent, straight and through Inkfast, side by side (no networ
 test: ## every check and test; the last line is "N passed, N failed"
 	@tests/run
 
+fuzz: ## every fuzz target for a minute (the first build takes some minutes)
+	@tests/fuzz
+
 test-engine: ## an agent against a real engine, straight and through Inkfast (builds the engine first: some minutes)
 	@tests/engine/run
 
@@ -18,3 +21,4 @@ bench: ## what the pure core costs, against a hash of the body, and the memory o
 
 fmt: ## format the sources
 	cargo fmt
+	cargo fmt --manifest-path fuzz/Cargo.toml

@@ -271,18 +271,6 @@ fn glob(pattern: &str, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prefix::policy::{Carrier, Placement, ToolLoop};
-
-    fn route(host: &str, format: Format, model: &str) -> Route {
-        let choice = Choice {
-            mode: Mode::InHistory,
-            text: None,
-            loopback: true,
-        };
-        Table::built_in()
-            .unwrap()
-            .route(Destination { host, format, model }, choice, &[])
-    }
 
     #[test]
     fn globs() {
@@ -296,106 +284,6 @@ mod tests {
             ("a*a", "a", false),
         ] {
             assert_eq!(glob(pattern, text), fits, "{pattern} {text}");
-        }
-    }
-
-    #[test]
-    fn placement_follows_the_table() {
-        let first = |route: Route| (route.policy.rows[0].carrier, route.policy.rows[0].placement);
-        let anthropic = Format::AnthropicMessages;
-        assert_eq!(
-            first(route("api.anthropic.com", anthropic, "claude-opus-5-20260801")),
-            (Carrier::System, Placement::AfterUserTurn)
-        );
-        assert_eq!(
-            first(route("localhost", anthropic, "claude-opus-5")),
-            (Carrier::UserReminder, Placement::BlockInUserTurn)
-        );
-        assert_eq!(
-            first(route("api.openai.com", Format::OpenaiChat, "gpt-5.5")),
-            (Carrier::System, Placement::BeforeUserRun)
-        );
-        assert_eq!(
-            first(route("127.0.0.1", Format::OpenaiChat, "qwen")),
-            (Carrier::UserReminder, Placement::InsideUserMessage)
-        );
-        let old = route("api.anthropic.com", anthropic, "claude-sonnet-4-5");
-        assert_eq!(old.policy.rows[0].tool_loop, ToolLoop::Wait);
-        assert!(
-            route("api.anthropic.com", anthropic, "claude-opus-5-5")
-                .policy
-                .binds_thinking
-        );
-        assert!(
-            !route("api.anthropic.com", anthropic, "claude-opus-5")
-                .policy
-                .binds_thinking
-        );
-    }
-
-    #[test]
-    fn families_and_platforms() {
-        let row = |host: &str, format: Format, model: &str| {
-            let row = route(host, format, model).policy.rows[0];
-            (row.carrier, row.placement, row.tool_loop)
-        };
-        let (messages, chat) = (Format::AnthropicMessages, Format::OpenaiChat);
-        let native = (Carrier::System, Placement::AfterUserTurn, ToolLoop::AfterResults);
-        let system = (Carrier::System, Placement::BeforeUserRun, ToolLoop::AfterResults);
-        let inside = (
-            Carrier::UserReminder,
-            Placement::InsideUserMessage,
-            ToolLoop::Pass,
-        );
-        let block = (
-            Carrier::UserReminder,
-            Placement::BlockInUserTurn,
-            ToolLoop::AfterResults,
-        );
-        let wait = (Carrier::UserReminder, Placement::BlockInUserTurn, ToolLoop::Wait);
-        let part = (Carrier::TextPart, Placement::BlockInUserTurn, ToolLoop::Pass);
-        for (host, format, model, expected) in [
-            (
-                "us-east5-aiplatform.googleapis.com",
-                messages,
-                "claude-opus-5@20260801",
-                native,
-            ),
-            (
-                "aiplatform.googleapis.com",
-                messages,
-                "claude-sonnet-4-5@20250929",
-                wait,
-            ),
-            ("r.services.ai.azure.com", messages, "claude-opus-5", block),
-            ("r.services.ai.azure.com", messages, "claude-sonnet-4-5", wait),
-            ("ollama", messages, "qwen3.8", block),
-            (
-                "generativelanguage.googleapis.com",
-                Format::Gemini,
-                "gemini-3.5-flash",
-                part,
-            ),
-            (
-                "aiplatform.googleapis.com",
-                Format::Gemini,
-                "gemini-3.5-flash",
-                part,
-            ),
-            ("ollama", Format::Ollama, "qwen3.8", inside),
-            ("ollama", chat, "qwen3.8", inside),
-            ("api.deepseek.com", chat, "deepseek-v4", system),
-            ("openrouter.ai", chat, "openai/gpt-5.5", system),
-            ("openrouter.ai", chat, "anthropic/claude-opus-5", inside),
-            ("api.mistral.ai", chat, "mistral-large-4", inside),
-            ("api.x.ai", chat, "grok-5", system),
-            ("api.groq.com", chat, "llama-4", inside),
-            ("api.githubcopilot.com", chat, "gpt-5.5", system),
-            ("api.business.githubcopilot.com", chat, "gpt-5.5", system),
-            ("api.githubcopilot.com", chat, "claude-opus-5", inside),
-            ("r.openai.azure.com", chat, "gpt-5.5", system),
-        ] {
-            assert_eq!(row(host, format, model), expected, "{host} {format} {model}");
         }
     }
 

@@ -6,12 +6,14 @@
 //! and the rows for a table of routes.
 
 mod ask;
+mod body;
 mod carry;
 mod notes;
 mod shape;
 mod show;
 mod talk;
 mod target;
+mod tool_loop;
 mod trial;
 
 use std::{
@@ -47,10 +49,12 @@ pub struct Probe {
     /// The model.
     #[arg(long, value_name = "NAME")]
     model: String,
-    /// The wire format [default: by the ending of the URL, else openai_chat].
+    /// The wire format [default: by the URL's path or host, else openai_chat].
     #[arg(long, value_name = "FORMAT")]
     wire: Option<Format>,
-    /// The environment variable that holds the key [default: OPENAI_API_KEY or ANTHROPIC_API_KEY, if set].
+    /// The environment variable that holds the key [default: the provider's own, if set: OPENAI_API_KEY,
+    /// ANTHROPIC_API_KEY, GEMINI_API_KEY, OLLAMA_API_KEY, AWS_BEARER_TOKEN_BEDROCK (a signature is made instead where an
+    /// upstream of the configuration has `sign`), CLOUDSDK_AUTH_ACCESS_TOKEN on Vertex].
     #[arg(long, value_name = "NAME")]
     key_env: Option<String>,
     /// One more header; may be given many times.
@@ -97,9 +101,10 @@ pub fn run(probe: &Probe) -> Result<bool, Box<dyn Error>> {
 
 async fn ask_all(probe: &Probe) -> Result<bool, Box<dyn Error>> {
     let config = probe.config()?;
-    let target = Target::new(probe)?;
-    let route = server::routes(&config)?.route(target.destination(&probe.model), CHOICE, &[]);
-    let mut asker = Asker::new(&config, &target, probe)?;
+    let target = Target::new(&config, probe)?;
+    let table = server::routes(&config)?;
+    let route = table.route(target.destination(&probe.model), CHOICE, &[]);
+    let mut asker = Asker::new(&config, &target, probe, (&table, &route)).await?;
     let mut trials = Vec::new();
     for (number, candidate) in candidates(&target, &route).into_iter().enumerate() {
         match trial::hold(&mut asker, &route, candidate, number).await {

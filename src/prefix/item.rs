@@ -241,6 +241,8 @@ pub struct Layout {
     pub object: usize,
     /// The value of the member that holds the head, where the head is a member of its own.
     pub head_member: Option<Member>,
+    /// Longest lifetime among the cache markers in that member, in seconds.
+    pub head_ttl: Option<u32>,
     /// The array that holds the messages, brackets included.
     pub messages_array: Range<usize>,
     /// Every message, head messages included.

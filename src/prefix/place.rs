@@ -273,19 +273,28 @@ fn block_in_turn(
             .first()
             .is_some_and(|item| item.mark.opens && item.mark.role == Role::User);
     if floor == user_start || apart {
-        let holder = &request.layout.messages[request.history[floor].message as usize];
-        return if holder.content == Content::Other {
-            Err(Miss::None)
-        } else {
+        return if takes_block(request, floor) {
             Ok((floor, Slot::BlockBefore))
+        } else {
+            Err(Miss::None)
         };
     }
-    let previous = &request.history[floor - 1];
-    let holder = &request.layout.messages[previous.message as usize];
-    if previous.mark.role != Role::User || holder.content == Content::Other {
+    let speaks = request.history[floor - 1].mark.role == Role::User;
+    if !speaks || !takes_block(request, floor - 1) {
         return Err(Miss::None);
     }
     Ok((floor, Slot::BlockAfter))
+}
+
+/// Whether a block can be put beside the item in its message: it is a block itself, or a text that can become one.
+fn takes_block(request: &Request, index: usize) -> bool {
+    let item = &request.history[index];
+    let message = request.layout.messages.get(item.message as usize);
+    message.is_some_and(|message| match message.content {
+        Content::Text(_) => true,
+        Content::Blocks(..) => item.block.is_some(),
+        Content::Other => false,
+    })
 }
 
 fn inside_message(request: &Request, turn: &Turn, sent: usize) -> Result<(usize, Slot), Miss> {
@@ -339,6 +348,10 @@ fn is_legal(request: &Request, node: &Node) -> bool {
     }
     let splits_pair = after.is_some_and(|item| item.mark.kind == Kind::ToolResult)
         && before.is_some_and(|item| item.mark.kind.is_call() || item.mark.kind == Kind::ToolResult);
+    // Nothing can stand beside a history that is one string.
+    if request.layout.bare && !matches!(node.slot, Slot::Lead | Slot::Trail) {
+        return false;
+    }
     let is_user = |item: Option<&Item>| item.is_some_and(|item| item.mark.role == Role::User);
     let boundary = after.is_none_or(|item| item.mark.opens);
     let legal = match node.slot {
@@ -346,8 +359,8 @@ fn is_legal(request: &Request, node: &Node) -> bool {
             boundary && before.is_some() && after.is_none_or(|item| item.mark.role != Role::User)
         }
         Slot::Message => boundary,
-        Slot::BlockBefore => is_user(after) && boundary,
-        Slot::BlockAfter => is_user(before),
+        Slot::BlockBefore => is_user(after) && boundary && takes_block(request, position),
+        Slot::BlockAfter => is_user(before) && takes_block(request, position - 1),
         Slot::Lead => is_user(after) && has_text(request, position),
         Slot::Trail => is_user(before) && has_text(request, position.saturating_sub(1)),
     };

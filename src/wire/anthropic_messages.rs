@@ -162,7 +162,8 @@ fn blocks(reader: &mut Reader<'_>, attribution: bool) -> Result<(), Fault> {
     while reader.cursor.element(&mut first)? {
         let envelope = Envelope::read(&mut reader.cursor)?;
         let is_first = reader.request.head.blocks.is_empty() && reader.request.head.attribution.is_none();
-        reader.note_marker(&envelope);
+        let ttl = reader.note_marker(&envelope);
+        reader.note_head_ttl(ttl);
         let block = head::block(reader.src, &envelope, &reader.cursor);
         if attribution && is_first && is_attribution(&block.frozen.texts) {
             reader.request.head.attribution = Some(envelope.range);

@@ -180,7 +180,8 @@ fn blocks(reader: &mut Reader<'_>) -> Result<(), Fault> {
         }
         // In front of the whole head it has no block to hang on.
         if let Some(ordinal) = reader.request.head.blocks.len().checked_sub(1) {
-            reader.note_marker_block(&envelope);
+            let ttl = reader.note_marker_block(&envelope);
+            reader.note_head_ttl(ttl);
             let marker = (ordinal as u32, envelope.range);
             reader.request.head.markers.push(marker);
         }

@@ -269,6 +269,12 @@ impl<'a> Reader<'a> {
         ttl
     }
 
+    /// Remembers the longest lifetime of markers in the head's own member.
+    pub fn note_head_ttl(&mut self, ttl: Option<u32>) {
+        self.request.marker_ttl = self.request.marker_ttl.max(ttl);
+        self.request.layout.head_ttl = self.request.layout.head_ttl.max(ttl);
+    }
+
     /// Closes the request: chains, the answers that its last assistant messages carry, the words of what they
     /// answered. `read` tells text and call ids of the items of one turn. An error where the body is no UTF-8.
     pub fn finish(mut self, read: impl Fn(&[u8], &[Range<usize>]) -> Option<Said>) -> Result<Request, Fault> {

@@ -310,13 +310,13 @@ fn normal_number(text: &str) -> Result<String, Abnormal> {
     let mut digits = format!("{whole}{fraction}");
     let mut power = exponent.checked_sub(fraction.len() as i64).ok_or(Abnormal)?;
     let kept = digits.trim_end_matches('0').len();
-    power += (digits.len() - kept) as i64;
+    power = power.saturating_add((digits.len() - kept) as i64);
     digits.truncate(kept);
     let digits = digits.trim_start_matches('0');
     if digits.is_empty() {
         return Ok("0".into());
     }
-    if power + digits.len() as i64 > 308 || power < -400 {
+    if power.saturating_add(digits.len() as i64) > 308 || power < -400 {
         return Err(Abnormal);
     }
     let sign = if negative { "-" } else { "" };

@@ -91,6 +91,9 @@ pub trait Wire: Sync {
     fn is_last(&self, chunk: &[u8]) -> bool;
 }
 
+/// Around a history that is one bare string: the message that it stands for.
+pub const BARE: [&str; 2] = [r#"{"role":"user","content":"#, "}"];
+
 /// The bytes around a node's text, which is a JSON string with its quotes.
 #[derive(Clone, Copy, Debug)]
 pub struct Shapes {

@@ -21,7 +21,7 @@ use super::canonical;
 use super::envelope::{self, Envelope};
 use super::head;
 use super::scan::{Cursor, Fault};
-use super::{Call, Part, Shapes, Wire};
+use super::{BARE, Call, Part, Shapes, Wire};
 
 /// Members beside model, tools, instructions and input that change the rendered prefix (typed client of 2026-11-30:
 /// the reasons of a cache miss; same guides).
@@ -231,7 +231,8 @@ fn input(reader: &mut Reader<'_>, mut leading: bool) -> Result<(), Fault> {
 /// One bare string: the item that it stands for has the digest that it would have written out.
 fn string(reader: &mut Reader<'_>) -> Result<(), Fault> {
     let token = reader.cursor.string()?;
-    let message = [br#"{"role":"user","content":"#, &reader.src[token.clone()], b"}"].concat();
+    let [open, close] = BARE.map(str::as_bytes);
+    let message = [open, &reader.src[token.clone()], close].concat();
     let digests = Envelope::read(&mut Cursor::new(&message, 0))?.digests(&message, &[], &mut reader.scratch);
     let layout = &mut reader.request.layout;
     (layout.bare, layout.messages_array) = (true, token.clone());

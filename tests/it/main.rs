@@ -41,6 +41,8 @@ mod regression;
 mod replay;
 mod responses;
 mod rewrite;
+mod routes;
+mod seeds;
 mod sequences;
 mod service;
 mod signing;

@@ -1,54 +1,97 @@
 //! `inkfast probe`, the built binary, against simulated providers whose behaviour is known: it must tell the truth about
 //! each, and print rows that a table of routes takes.
 
+mod obedience;
+mod platforms;
+
 use std::process::{Command, Output};
 
 use inkfast::ledger::{Learned, Ledger};
-use inkfast::prefix::policy::{Carrier, Mode};
+use inkfast::prefix::policy::{Carrier, Mode, Row, ToolLoop};
 use inkfast::route::{Choice, Destination, Finding, Table};
-use inkfast::sim::{Answer, Config, LaterSystem, Provider};
+use inkfast::sim::{Answer, AwsKey, Config, LaterSystem, Provider};
 use inkfast::wire::format::Format;
 use serde_json::{Value, json};
 
 const GPT: &str = "gpt-4.1";
 const CLAUDE: &str = "claude-opus-4-8";
+const ON_BEDROCK: &str = "us.anthropic.claude-opus-4-8-v1:0";
+
+/// The formats whose updates may be a message of the operator's, a model that takes it, and the carrier.
+const WITH_MESSAGES: [(Format, &str, &str); 6] = [
+    (Format::OpenaiChat, GPT, "system"),
+    (Format::OpenaiResponses, GPT, "developer"),
+    (Format::OpenaiResponses, "gpt-6.2", "developer"),
+    (Format::AnthropicMessages, CLAUDE, "system"),
+    (Format::BedrockConverse, ON_BEDROCK, "system"),
+    (Format::Ollama, "qwen3", "system"),
+];
 
 #[test]
 fn later_system_messages_in_place_are_found_and_preferred() {
-    for (format, model) in [(Format::OpenaiChat, GPT), (Format::AnthropicMessages, CLAUDE)] {
+    for (format, model, carrier) in WITH_MESSAGES {
         let found = found(LaterSystem::InPlace, format, model);
-        for row in ["system", "user_reminder"] {
+        for row in [carrier, "user_reminder"] {
             let row = found.row(row);
-            assert_eq!(row["accepted"]["is"], "yes", "{row}");
-            assert_eq!(row["obeyed"], "new", "{row}");
-            assert_eq!(row["kept"]["is"], "yes", "{row}");
+            assert_eq!(row["accepted"]["is"], "yes", "{format} {row}");
+            assert_eq!(row["obeyed"], "new", "{format} {row}");
+            assert_eq!(row["kept"]["is"], counted(format, "yes"), "{format} {row}");
+            assert_eq!(row["in_loop"], "obeyed", "{format} {row}");
         }
-        assert_eq!(found.carriers(), [Carrier::System, Carrier::UserReminder]);
+        let names: Vec<_> = found.carriers().into_iter().map(name).collect();
+        // What the table lacks is only offered where all is proven.
+        let expected = [carrier, "user_reminder"];
+        assert_eq!(
+            names,
+            expected[usize::from(format == Format::Ollama)..],
+            "{format}"
+        );
+        assert!(
+            found
+                .loops()
+                .iter()
+                .all(|tool_loop| *tool_loop == ToolLoop::AfterResults),
+            "{}",
+            found.toml
+        );
     }
+}
+
+fn name(carrier: Carrier) -> String {
+    serde_json::to_value(carrier)
+        .unwrap()
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+/// Ollama counts no cached tokens.
+fn counted(format: Format, kept: &str) -> &str {
+    if format == Format::Ollama { "unknown" } else { kept }
 }
 
 #[test]
 fn a_hoisted_update_is_obeyed_and_yet_no_good() {
-    for (format, model) in [(Format::OpenaiChat, GPT), (Format::AnthropicMessages, CLAUDE)] {
+    for (format, model, carrier) in WITH_MESSAGES {
         let found = found(LaterSystem::Hoist, format, model);
-        let row = found.row("system");
-        assert_eq!(row["accepted"]["is"], "yes", "{row}");
-        assert_eq!(row["obeyed"], "new", "{row}");
-        assert_eq!(row["kept"]["is"], "no", "{row}");
-        assert_eq!(found.row("user_reminder")["kept"]["is"], "yes");
-        assert_eq!(found.carriers(), [Carrier::UserReminder]);
+        let row = found.row(carrier);
+        assert_eq!(row["accepted"]["is"], "yes", "{format} {row}");
+        assert_eq!(row["obeyed"], "new", "{format} {row}");
+        assert_eq!(row["kept"]["is"], counted(format, "no"), "{format} {row}");
+        assert_eq!(found.row("user_reminder")["obeyed"], "new", "{format}");
+        assert_eq!(found.carriers(), [Carrier::UserReminder], "{format}");
     }
 }
 
 #[test]
 fn a_dropped_update_is_told_from_a_disobeyed_one() {
-    for (format, model) in [(Format::OpenaiChat, GPT), (Format::AnthropicMessages, CLAUDE)] {
+    for (format, model, carrier) in WITH_MESSAGES {
         let found = found(LaterSystem::Drop, format, model);
-        let row = found.row("system");
-        assert_eq!(row["accepted"]["is"], "yes", "{row}");
-        assert_eq!(row["obeyed"], "dropped", "{row}");
-        assert_eq!(found.row("user_reminder")["obeyed"], "new");
-        assert_eq!(found.carriers(), [Carrier::UserReminder]);
+        let row = found.row(carrier);
+        assert_eq!(row["accepted"]["is"], "yes", "{format} {row}");
+        assert_eq!(row["obeyed"], "dropped", "{format} {row}");
+        assert_eq!(found.row("user_reminder")["obeyed"], "new", "{format}");
+        assert_eq!(found.carriers(), [Carrier::UserReminder], "{format}");
     }
 }
 
@@ -69,62 +112,120 @@ fn a_refusal_is_shown_with_its_status_and_the_pattern_that_it_matches() {
         );
         assert_eq!(found.carriers(), [Carrier::UserReminder]);
     }
-    let old = found(
-        LaterSystem::InPlace,
-        Format::AnthropicMessages,
-        "claude-sonnet-4-5",
-    );
-    let accepted = &old.row("system")["accepted"];
-    assert_eq!(
-        (&accepted["is"], &accepted["status"]),
-        (&json!("no"), &json!(400)),
-        "{accepted}"
-    );
-    assert_eq!(old.carriers(), [Carrier::UserReminder]);
 }
 
 #[test]
-fn a_model_that_obeys_no_rule_proves_nothing() {
-    let provider = Provider::start(Config::default()).unwrap();
-    let found = Found::of(&provider, Format::OpenaiChat, GPT, &[]);
-    let row = found.row("system");
-    assert_eq!(
-        (&row["obeyed"], &row["kept"]["is"]),
-        (&json!("no_rule_obeyed"), &json!("yes")),
-        "{row}"
-    );
-    // What the table has stays, and what it has not is not added without proof.
-    assert_eq!(found.carriers(), [Carrier::UserReminder]);
-    assert!(
-        found.toml.contains("# not proven: { carrier = \"system\""),
-        "{}",
-        found.toml
-    );
-}
-
-#[test]
-fn a_model_that_holds_to_the_head_disobeys() {
-    let provider = Provider::start(Config::default()).unwrap();
-    (0..6).for_each(|_| provider.push(Answer::text("Copper washers. MARIGOLD")));
-    let found = Found::of(&provider, Format::OpenaiChat, GPT, &[]);
-    for row in ["system", "user_reminder"] {
-        assert_eq!(found.row(row)["obeyed"], "old");
+fn a_strict_template_or_an_older_model_refuses_in_every_format() {
+    let strict = LaterSystem::Strict { status: 400 };
+    for (later_system, format, model) in [
+        // A head in `instructions` leaves a later message of the developer the only one.
+        (strict, Format::OpenaiResponses, GPT),
+        (strict, Format::OpenaiResponses, "qwen3"),
+        (strict, Format::AnthropicMessages, CLAUDE),
+        (strict, Format::BedrockConverse, ON_BEDROCK),
+        (strict, Format::Ollama, "qwen3"),
+        (
+            LaterSystem::InPlace,
+            Format::AnthropicMessages,
+            "claude-sonnet-4-5",
+        ),
+        (
+            LaterSystem::InPlace,
+            Format::BedrockConverse,
+            "eu.anthropic.claude-sonnet-4-6",
+        ),
+    ] {
+        let found = found(later_system, format, model);
+        let operators = found
+            .rows
+            .iter()
+            .find(|row| row["row"]["carrier"] != "user_reminder")
+            .unwrap();
+        let accepted = &operators["accepted"];
+        assert_eq!(
+            (
+                &accepted["is"],
+                &accepted["status"],
+                accepted["pattern"].is_string()
+            ),
+            // Bedrock renders no templates of its users' own.
+            (
+                &json!("no"),
+                &json!(400),
+                format != Format::BedrockConverse || later_system != strict
+            ),
+            "{format} {model} {accepted}"
+        );
+        assert_eq!(operators["in_loop"], "unasked");
+        assert_eq!(found.row("user_reminder")["obeyed"], "new", "{format} {model}");
+        assert_eq!(found.carriers(), [Carrier::UserReminder], "{format} {model}");
     }
-    assert_eq!(found.carriers(), []);
 }
 
 #[test]
-fn a_word_that_is_only_repeated_is_no_obedience() {
-    let provider = Provider::start(Config::default()).unwrap();
-    let parrot = [
-        "Washers.",
-        "Washers.",
-        "End every answer with the codeword KESTREL",
-    ];
-    (0..2).for_each(|_| parrot.iter().for_each(|text| provider.push(Answer::text(*text))));
+fn gemini_reads_an_update_in_the_users_content_whatever_its_template_does() {
+    for model in ["gemini-3.5-flash", "gemini-2.5-pro"] {
+        for later_system in [
+            LaterSystem::InPlace,
+            LaterSystem::Hoist,
+            LaterSystem::Strict { status: 400 },
+        ] {
+            let provider = Provider::start(obedient(later_system)).unwrap();
+            let found = Found::of(&provider, Format::Gemini, model, &["--tokens", "4200"]);
+            let row = found.row("text_part");
+            assert_eq!(
+                (&row["obeyed"], &row["kept"]["is"]),
+                (&json!("new"), &json!("yes")),
+                "{row}"
+            );
+            // Where it would begin a new turn it is not asked about.
+            assert_eq!(
+                (&row["in_loop"], found.loops()),
+                (&json!("unasked"), vec![ToolLoop::Pass])
+            );
+            assert_eq!(found.carriers(), [Carrier::TextPart]);
+            let asked = provider.recorded();
+            assert_eq!(asked[0].target, format!("/v1beta/models/{model}:generateContent"));
+        }
+    }
+}
+
+#[test]
+fn a_template_that_takes_no_second_user_message_has_no_place_in_a_tool_loop() {
+    let alternate = LaterSystem::Alternate { status: 400 };
+    let provider = Provider::start(obedient(alternate)).unwrap();
     let found = Found::of(&provider, Format::OpenaiChat, GPT, &[]);
-    assert_eq!(found.row("system")["obeyed"], "repeated");
-    assert_eq!(found.carriers(), [Carrier::UserReminder]);
+    assert_eq!(found.row("user_reminder")["obeyed"], "new");
+    let roles = |body: &[u8]| {
+        let body: Value = serde_json::from_slice(body).unwrap();
+        let messages = body["messages"].as_array().unwrap().clone();
+        messages
+            .iter()
+            .map(|message| message["role"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let last = roles(&provider.recorded().last().unwrap().body);
+    assert_eq!(last[last.len() - 3..], ["assistant", "tool", "user"]);
+    // That template sees the tool's message between them, so the form is taken.
+    assert_eq!(found.row("user_reminder")["in_loop"], "obeyed");
+    assert_eq!(found.loops(), [ToolLoop::AfterResults]);
+}
+
+#[test]
+fn an_update_that_is_refused_in_a_tool_loop_gets_no_place_there() {
+    let provider = Provider::start(Config::default()).unwrap();
+    let [old, new] = ["Yes. MARIGOLD", "Yes. KESTREL"].map(|text| move || Answer::text(text));
+    let trial = || [old(), old(), new(), old()];
+    // The system message is obeyed in the tool loop, too; the reminder is taken everywhere but there.
+    trial().into_iter().for_each(|answer| provider.push(answer));
+    provider.push(new());
+    trial().into_iter().for_each(|answer| provider.push(answer));
+    provider.push(Answer::error(400, "Not behind tool results."));
+    let found = Found::of(&provider, Format::AnthropicMessages, CLAUDE, &[]);
+    assert_eq!(found.row("system")["in_loop"], "obeyed");
+    assert_eq!(found.row("user_reminder")["in_loop"], "refused");
+    assert_eq!(found.loops(), [ToolLoop::AfterResults, ToolLoop::Pass]);
+    assert_eq!(provider.recorded().len(), 10);
 }
 
 #[test]
@@ -149,13 +250,13 @@ fn prompts_are_as_long_as_asked_for_and_share_no_beginning() {
     let provider = Provider::start(obedient(LaterSystem::InPlace)).unwrap();
     Found::of(&provider, Format::OpenaiChat, GPT, &["--tokens", "4096"]);
     let recorded = provider.recorded();
-    assert_eq!(recorded.len(), 6);
-    assert!(
-        recorded
-            .iter()
-            .all(|request| request.usage.unwrap().total >= 4096)
-    );
-    assert_eq!([0, 3].map(|first| recorded[first].usage.unwrap().cached), [0, 0]);
+    assert_eq!(recorded.len(), 10);
+    let (trials, loops): (Vec<_>, Vec<_>) = recorded
+        .iter()
+        .map(|request| request.usage.unwrap())
+        .partition(|usage| usage.total >= 4096);
+    assert_eq!((trials.len(), loops.len()), (6, 4));
+    assert_eq!([0, 3].map(|first| trials[first].cached), [0, 0]);
 }
 
 #[test]
@@ -190,7 +291,7 @@ fn a_host_that_names_another_limit_gets_that_one() {
         .map(|request| request.body.clone())
         .collect();
     let limit = |body: &[u8]| serde_json::from_slice::<Value>(body).unwrap()["max_completion_tokens"].clone();
-    assert_eq!(bodies.len(), 7);
+    assert_eq!(bodies.len(), 11);
     assert!(bodies[1..].iter().all(|body| limit(body) == 77));
 }
 
@@ -345,6 +446,12 @@ impl Found {
             .unwrap()
     }
 
+    /// What the printed rows say of tool loops.
+    fn loops(&self) -> Vec<ToolLoop> {
+        let rows = rows(&self.toml, self.format, &self.model);
+        rows.iter().map(|row| row.tool_loop).collect()
+    }
+
     /// The carriers that a route has once the printed table is laid over the built-in one.
     fn carriers(&self) -> Vec<Carrier> {
         carriers(&self.toml, self.format, &self.model)
@@ -352,6 +459,10 @@ impl Found {
 }
 
 fn carriers(table: &str, format: Format, model: &str) -> Vec<Carrier> {
+    rows(table, format, model).iter().map(|row| row.carrier).collect()
+}
+
+fn rows(table: &str, format: Format, model: &str) -> Vec<Row> {
     let table = Table::built_in().unwrap().with(table).unwrap();
     let to = Destination {
         host: "127.0.0.1",
@@ -363,8 +474,7 @@ fn carriers(table: &str, format: Format, model: &str) -> Vec<Carrier> {
         text: None,
         loopback: true,
     };
-    let rows = table.route(to, choice, &[]).policy.rows;
-    rows.iter().map(|row| row.carrier).collect()
+    table.route(to, choice, &[]).policy.rows
 }
 
 fn probe(variables: &[(&str, &str)], arguments: &[&str]) -> Output {
@@ -373,6 +483,7 @@ fn probe(variables: &[(&str, &str)], arguments: &[&str]) -> Output {
         .arg("probe")
         .args(arguments)
         .env_remove("OPENAI_API_KEY")
-        .env_remove("ANTHROPIC_API_KEY");
+        .env_remove("ANTHROPIC_API_KEY")
+        .env_remove("AWS_BEARER_TOKEN_BEDROCK");
     command.envs(variables.iter().copied()).output().unwrap()
 }

@@ -1,17 +1,35 @@
 //! One request of the probe and its answer, by the client that the proxy uses.
 
-use std::{fmt, time::Duration};
+use std::{
+    fmt,
+    time::{Duration, SystemTime},
+};
 
+use aws_credential_types::Credentials;
 use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, Full};
 use hyper::{HeaderMap, Request, Response, StatusCode, Uri, body::Incoming};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{Probe, shape::Shape, talk::Turn, target::Target};
+use super::{
+    Probe,
+    body::{Head, Style},
+    shape::Shape,
+    talk::Turn,
+    target::Target,
+};
 use crate::{
-    config::{Config, ConfigError},
-    proxy::{answer::AnswerReader, observe::Observer, upstream::Client},
+    config::{Config, ConfigError, Sign},
+    prefix::policy::Carrier,
+    proxy::{
+        answer::AnswerReader,
+        credentials::Chain,
+        observe::Observer,
+        signing::{self, Signing},
+        upstream::Client,
+    },
+    route::{Route, Table},
     wire::{answer::MAX_BODY, answer::Reading},
 };
 
@@ -21,13 +39,20 @@ pub struct Asker {
     uri: Uri,
     headers: HeaderMap,
     key: Option<String>,
+    signing: Option<(Sign, Credentials)>,
     idle: Duration,
     limits: &'static [&'static str],
     max_tokens: u32,
+    head: Head,
+    marked: bool,
+    ignores_cached: bool,
+    model: String,
     /// How bodies are written.
     pub shape: &'static Shape,
-    /// The model.
-    pub model: String,
+    /// The model, where the path names it.
+    pub path_model: Option<String>,
+    /// The model reads request-level instructions in front of the history.
+    pub instructions_lead: bool,
     /// The least length of a conversation.
     pub tokens: u32,
 }
@@ -64,45 +89,89 @@ pub enum Unanswered {
 }
 
 impl Asker {
-    /// An asker of `target`.
+    /// An asker of `target`, for which the table has `route`.
     ///
     /// # Errors
-    /// The configuration's certificates cannot be used.
-    pub fn new(config: &Config, target: &Target, probe: &Probe) -> Result<Self, ConfigError> {
+    /// The configuration's certificates cannot be used, or it wants signatures and there are no credentials.
+    pub async fn new(
+        config: &Config,
+        target: &Target,
+        probe: &Probe,
+        (table, route): (&Table, &Route),
+    ) -> Result<Self, ConfigError> {
+        let to = target.destination(&probe.model);
+        let instructions_lead = table.instructions_lead(to);
+        // Where nothing is known of a server, its templates know `system` and may not know `developer`.
+        let developer = route
+            .policy
+            .rows
+            .first()
+            .is_some_and(|row| row.carrier == Carrier::Developer);
         Ok(Self {
             client: Client::new(config)?,
             uri: target.uri.clone(),
             headers: target.headers.clone(),
             key: target.key.clone(),
+            signing: credentials(target).await?,
             idle: config.idle_timeout,
             limits: target.shape.limits,
             max_tokens: probe.max_tokens,
-            shape: target.shape,
+            head: match (instructions_lead, developer) {
+                (true, _) => Head::Instructions,
+                (false, true) => Head::Message("developer"),
+                (false, false) => Head::Message("system"),
+            },
+            marked: true,
+            ignores_cached: table.ignores_cached(to),
             model: probe.model.clone(),
+            shape: target.shape,
+            path_model: target.shape.format.wire().model(target.uri.path()),
+            instructions_lead,
             tokens: probe.tokens,
         })
     }
 
     /// A conversation as a body.
     pub fn body(&self, turn: &Turn<'_>) -> Bytes {
-        let name = self.limits.first().copied().unwrap_or("max_tokens");
-        self.shape.body(&self.model, turn, (name, self.max_tokens)).into()
+        let style = Style {
+            head: self.head,
+            marked: self.marked,
+            limit: (
+                self.limits.first().copied().unwrap_or("/max_tokens"),
+                self.max_tokens,
+            ),
+        };
+        let model = self.path_model.is_none().then_some(self.model.as_str());
+        self.shape.body(model, turn, &style).into()
     }
 
-    /// Begins a conversation: finds out how this host wants the length of answers to be limited.
+    /// Begins a conversation: finds out how this host wants the length of answers to be limited, and whether it takes
+    /// cache markers.
     ///
     /// # Errors
     /// The upstream does not answer it.
     pub async fn begin(&mut self, turn: &Turn<'_>) -> Result<(Bytes, Reading), Unanswered> {
         loop {
             let body = self.body(turn);
-            match (self.ask(body.clone()).await?, self.limits) {
-                (Reply::Answered(reading), _) => return Ok((body, reading)),
-                (Reply::Refused(refusal), [_, next, ..]) if refusal.text.contains(next) => {
-                    self.limits = &self.limits[1..];
+            match self.ask(body.clone()).await? {
+                Reply::Answered(reading) => return Ok((body, reading)),
+                Reply::Refused(refusal) => {
+                    self.adapt(&refusal);
+                    if self.body(turn) == body {
+                        return Err(Unanswered::Refused(refusal));
+                    }
                 }
-                (Reply::Refused(refusal), _) => return Err(Unanswered::Refused(refusal)),
             }
+        }
+    }
+
+    /// Leaves what a refusal names.
+    fn adapt(&mut self, refusal: &Refusal) {
+        let next = self.limits.get(1).and_then(|next| next.rsplit('/').next());
+        if next.is_some_and(|next| refusal.text.contains(next)) {
+            self.limits = &self.limits[1..];
+        } else if refusal.text.to_lowercase().contains("cach") {
+            self.marked = false;
         }
     }
 
@@ -111,11 +180,15 @@ impl Asker {
     /// # Errors
     /// There is no answer.
     pub async fn ask(&self, body: Bytes) -> Result<Reply, Unanswered> {
+        let digest = signing::digest([&body[..]]);
         let body = Full::new(body).map_err(|never| match never {}).boxed_unsync();
         let mut request = Request::new(body);
         *request.method_mut() = hyper::Method::POST;
         *request.uri_mut() = self.uri.clone();
         *request.headers_mut() = self.headers.clone();
+        if let Some((sign, credentials)) = &self.signing {
+            Signing::Ours(sign, Box::new(credentials.clone())).authorise(&mut request, &digest);
+        }
         let response = self.client.send(request).await;
         let response = response.map_err(|failure| Unanswered::Failed(failure.to_string()))?;
         self.read(response).await
@@ -135,7 +208,11 @@ impl Asker {
         if head.status.is_success() {
             let mut reader = AnswerReader::new(Some(self.shape.format), &head.headers);
             reader.push(&body);
-            return Ok(Reply::Answered(reader.finish(true).unwrap_or_default()));
+            let mut reading = reader.finish(true).unwrap_or_default();
+            if let (true, Some(usage)) = (self.ignores_cached, &mut reading.usage) {
+                usage.cache_read = None;
+            }
+            return Ok(Reply::Answered(reading));
         }
         Ok(Reply::Refused(
             self.refusal(head.status, &String::from_utf8_lossy(&body)),
@@ -145,13 +222,20 @@ impl Asker {
     fn refusal(&self, status: StatusCode, text: &str) -> Refusal {
         let json: Value = serde_json::from_str(text).unwrap_or_default();
         let first = |paths: &[&str]| paths.iter().find_map(|path| json.pointer(path)?.as_str());
+        let classes = [
+            "/error/type",
+            "/error/status",
+            "/error/code",
+            "/type",
+            "/code",
+            "/__type",
+        ];
         let message = first(&["/error/message", "/message", "/error", "/detail"]).unwrap_or(text);
         let hidden = self.key.as_deref().map(|key| message.replace(key, "***"));
         let message = hidden.as_deref().unwrap_or(message);
         Refusal {
             status,
-            class: first(&["/error/type", "/error/status", "/error/code", "/type", "/code"])
-                .map(str::to_owned),
+            class: first(&classes).map(str::to_owned),
             message: message
                 .split_whitespace()
                 .collect::<Vec<_>>()
@@ -162,6 +246,16 @@ impl Asker {
             text: text.to_owned(),
         }
     }
+}
+
+/// What requests are signed with: where the configuration says that they are, and no key stands in for it.
+async fn credentials(target: &Target) -> Result<Option<(Sign, Credentials)>, ConfigError> {
+    let Some(sign) = target.upstream.sign.as_ref().filter(|_| target.key.is_none()) else {
+        return Ok(None);
+    };
+    let found = Chain::of_user().credentials(SystemTime::now()).await;
+    let credentials = found.map_err(|missing| ConfigError(format!("sign: {missing}")))?;
+    Ok(Some((sign.clone(), credentials)))
 }
 
 fn broken(reason: impl fmt::Display) -> Unanswered {

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::ask::Asker;
 use crate::{
     ledger::{MemoryLedger, Outcome},
     prefix::{
@@ -21,17 +22,20 @@ use crate::{
 /// # Errors
 /// What is in the way; none of it can be for the probe's own bodies.
 pub fn updated(
-    format: Format,
+    asker: &Asker,
     route: &Route,
     row: Row,
     [first, second]: [&Bytes; 2],
     said: &str,
 ) -> Result<Bytes, String> {
+    let format = asker.shape.format;
     let mut core = Core {
         ledger: MemoryLedger::new(),
         scope: Scope::new("probe", format.as_str(), None),
         format,
         attribution: route.attribution,
+        model: asker.path_model.as_deref(),
+        instructions_lead: asker.instructions_lead,
         policy: Policy {
             rows: vec![row],
             ..route.policy.clone()
@@ -45,11 +49,14 @@ pub fn updated(
     planned.leave()
 }
 
-struct Core {
+struct Core<'a> {
     ledger: MemoryLedger,
     scope: Scope,
     format: Format,
     attribution: bool,
+    /// As the path names it.
+    model: Option<&'a str>,
+    instructions_lead: bool,
     policy: Policy,
 }
 
@@ -63,7 +70,7 @@ struct Planned {
 /// Any time does: nothing in these two requests is old.
 const NOW_MS: u64 = 1;
 
-impl Core {
+impl Core<'_> {
     /// The first request, which leaves as it is, and its answer.
     fn answered(&mut self, body: &Bytes, said: &str) -> Result<(), String> {
         let Planned {
@@ -91,8 +98,11 @@ impl Core {
     }
 
     fn plan(&mut self, body: &Bytes) -> Result<Planned, String> {
+        let lead = |_: &str| self.instructions_lead;
         let context = Context {
             attribution: self.attribution,
+            model: self.model,
+            instructions_lead: Some(&lead),
             ..Context::default()
         };
         let wire = self.format.wire();

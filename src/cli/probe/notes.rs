@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use super::{
-    target::Target,
+    target::{self, Target},
     trial::{Accepted, Trial},
 };
 use crate::{
@@ -22,16 +22,7 @@ pub struct Notes<'a> {
 impl<'a> Notes<'a> {
     /// The routes of every upstream whose URL is the beginning of what is probed.
     pub fn new(config: &'a Config, target: &Target, model: &str) -> Self {
-        let leads = |upstream: &&crate::config::Upstream| {
-            target.uri.scheme() == Some(&upstream.scheme)
-                && target.uri.authority() == Some(&upstream.authority)
-                && target.uri.path().starts_with(&upstream.prefix)
-        };
-        let names = config
-            .upstreams
-            .iter()
-            .filter(leads)
-            .map(|upstream| &upstream.name);
+        let names = target::leading(config, &target.uri).map(|upstream| &upstream.name);
         Self {
             config,
             routes: names

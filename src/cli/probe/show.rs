@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     target::Target,
+    tool_loop::InLoop,
     trial::{Accepted, Kept, Obeyed, Trial},
 };
 use crate::{prefix::policy::Row, route::Finding};
@@ -30,13 +31,14 @@ impl Report<'_> {
         let tokens = self.trials.iter().filter_map(|trial| trial.tokens).max();
         let tokens = tokens.map_or_else(String::new, |tokens| format!(", prompts of {tokens} tokens"));
         let mut text = format!(
-            "# {} at {}, {}{tokens}\n#\n# {:<37} {:<9} {:<28} kept in place\n",
+            "# {} at {}, {}{tokens}\n#\n# {:<37} {:<9} {:<28} {:<50} in a tool loop\n",
             self.model,
             self.place(),
             self.target.shape.format,
             "an update that travels as",
             "accepted",
             "obeyed",
+            "kept in place",
         );
         for trial in self.trials {
             text.push_str(&line(trial));
@@ -64,12 +66,13 @@ impl Report<'_> {
     pub fn toml(&self) -> String {
         let string = |text: &str| toml::Value::from(text).to_string();
         let rows: String = self.trials.iter().map(row_line).collect();
+        let to = self.target.destination(self.model);
         format!(
             "[[carriers]]\nhosts = [{}]\nformat = \"{}\"\nmodels = [{}]\nrows = [\n{rows}]\nsource = \"inkfast probe\"\n\
              date = \"{}\"\n",
-            string(self.target.uri.host().unwrap_or_default()),
-            self.target.shape.format,
-            string(self.model),
+            string(to.host),
+            to.format,
+            string(to.model),
             date(SystemTime::now()),
         )
     }
@@ -86,7 +89,12 @@ fn line(trial: &Trial) -> String {
     let (accepted, rest) = match &trial.accepted {
         Accepted::Yes => (
             "yes",
-            format!("{:<28} {}", trial.obeyed.words(), trial.kept.words()),
+            format!(
+                "{:<28} {:<50} {}",
+                trial.obeyed.words(),
+                trial.kept.words(),
+                trial.in_loop.words()
+            ),
         ),
         Accepted::No(refusal, pattern) => {
             let pattern = pattern.as_ref().map(|pattern| format!(", \"{pattern}\""));
@@ -110,7 +118,7 @@ fn row_line(trial: &Trial) -> String {
         "{{ carrier = \"{}\"{role}, placement = \"{}\", tool_loop = \"{}\" }},",
         word(carrier),
         word(placement),
-        word(tool_loop)
+        word(&trial.in_loop.proven(*tool_loop))
     );
     if trial.is_good() {
         return format!("  {row}\n");
@@ -126,6 +134,7 @@ fn object(trial: &Trial) -> Value {
         "good": trial.is_good(),
         "finding": trial.finding().map(Finding::as_str),
         "obeyed": trial.obeyed.as_str(),
+        "in_loop": trial.in_loop.as_str(),
         "tokens": trial.tokens,
     });
     row["accepted"] = match &trial.accepted {
@@ -168,6 +177,28 @@ impl Obeyed {
             Self::NoRule => "no_rule_obeyed",
             Self::Repeated => "repeated",
             Self::Cut => "cut",
+            Self::Unasked => "unasked",
+        }
+    }
+}
+
+impl InLoop {
+    fn words(&self) -> String {
+        match self {
+            Self::Obeyed => "yes".into(),
+            Self::Accepted => "accepted, but not obeyed".into(),
+            Self::Refused(refusal) => format!("no, {refusal}"),
+            Self::Unknown => "unknown, no tool loop is taken".into(),
+            Self::Unasked => "not asked".into(),
+        }
+    }
+
+    fn as_str(&self) -> &'static str {
+        match self {
+            Self::Obeyed => "obeyed",
+            Self::Accepted => "accepted",
+            Self::Refused(_) => "refused",
+            Self::Unknown => "unknown",
             Self::Unasked => "unasked",
         }
     }

@@ -4,11 +4,40 @@
 //! which no rounding of a provider's counts can hide.
 
 /// One request's conversation.
+#[derive(Clone, Copy)]
 pub struct Turn<'a> {
     /// The system prompt.
     pub system: &'a str,
     /// Role and text.
     pub messages: &'a [(&'static str, &'a str)],
+    /// What it has of the tool.
+    pub tool: Tool,
+}
+
+/// What a request has of the tool.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Tool {
+    /// Nothing.
+    None,
+    /// The tool.
+    Declared,
+    /// The tool, and at the end a call of it with its result.
+    Called,
+}
+
+impl Tool {
+    /// Whether the model can call it.
+    pub fn is_declared(self) -> bool {
+        self != Self::None
+    }
+
+    /// The same without a call.
+    pub fn declared(self) -> Self {
+        match self {
+            Self::None => Self::None,
+            Self::Declared | Self::Called => Self::Declared,
+        }
+    }
 }
 
 /// The texts of one conversation.
@@ -27,6 +56,15 @@ pub const OLD: &str = "MARIGOLD";
 pub const NEW: &str = "KESTREL";
 /// What the user asks at last.
 pub const SECOND: &str = "Which is the first thing on the list? Answer in one short sentence.";
+
+/// The name of the tool.
+pub const TOOL: &str = "count_boxes";
+/// The id of its call; nine letters and digits, as Mistral wants them.
+pub const TOOL_ID: &str = "call00001";
+/// What it answers.
+pub const RESULT: &str = "There are three boxes on the middle shelf.";
+/// What the user asks in front of its call.
+pub const COUNT: &str = "How many boxes are on the middle shelf? Answer in one short sentence.";
 
 /// English text has fewer bytes than this a token with every common tokenizer.
 const BYTES_PER_TOKEN: usize = 5;

@@ -7,13 +7,11 @@ use hyper::{
     header::{CONTENT_TYPE, HeaderName, HeaderValue},
 };
 
-use super::{
-    Probe,
-    shape::{self, Shape},
-};
+use super::{Probe, shape::Shape};
 use crate::{
+    config::{Config, Upstream},
     route::Destination,
-    wire::{Call, format::Format},
+    wire::format::Format,
 };
 
 /// A header given on the command line.
@@ -23,32 +21,44 @@ pub type Header = (HeaderName, HeaderValue);
 pub struct Target {
     /// The endpoint.
     pub uri: Uri,
-    /// What its format needs.
+    /// What it needs.
     pub shape: &'static Shape,
     /// The headers of every request, the key among them.
     pub headers: HeaderMap,
     /// The key, so that no message shows it.
     pub key: Option<String>,
+    /// The upstream of the configuration that leads there, or what it would be.
+    pub upstream: Upstream,
 }
 
 impl Target {
     /// Reads the URL, and the key from the environment.
     ///
     /// # Errors
-    /// A sentence for the user: the URL cannot be used, its format cannot be probed, or the key that was named is not
-    /// there.
-    pub fn new(probe: &Probe) -> Result<Self, String> {
+    /// A sentence for the user: the URL cannot be used, it asks another model, or the key that was named is not there.
+    pub fn new(config: &Config, probe: &Probe) -> Result<Self, String> {
         let base: Uri = probe.upstream.parse().map_err(|_| URL)?;
-        let http = matches!(base.scheme_str(), Some("http" | "https"));
-        if !http || base.authority().is_none_or(|host| host.as_str().contains('@')) {
+        let authority = base.authority().filter(|host| !host.as_str().contains('@'));
+        let (Some("http" | "https"), Some(authority)) = (base.scheme_str(), authority) else {
             return Err(URL.into());
-        }
-        let format = probe.wire.or_else(|| format_of(base.path()));
-        let shape = shape::of(format.unwrap_or(Format::OpenaiChat))?;
+        };
+        let format = probe
+            .wire
+            .or_else(|| Shape::format_of(base.path()))
+            .or_else(|| format_at(config, &base))
+            .unwrap_or(Format::OpenaiChat);
+        let shape = Shape::of(format, base.path()).ok_or("--wire: this format cannot be probed")?;
+        let uri = endpoint(&base, shape, &probe.model)?;
         let key = key(probe, shape)?;
+        let made_up = || Upstream::new("probe", &format!("{}://{authority}", base.scheme_str()?), None).ok();
         Ok(Self {
-            uri: endpoint(&base, shape)?,
+            upstream: leading(config, &uri)
+                .max_by_key(|upstream| upstream.prefix.len())
+                .cloned()
+                .or_else(made_up)
+                .ok_or(URL)?,
             headers: headers(shape, key.as_deref(), &probe.headers)?,
+            uri,
             shape,
             key,
         })
@@ -57,11 +67,16 @@ impl Target {
     /// Its place in the table of routes.
     pub fn destination<'a>(&'a self, model: &'a str) -> Destination<'a> {
         Destination {
-            host: self.uri.host().unwrap_or_default(),
+            host: self.upstream.acts_as(),
             format: self.shape.format,
-            model,
+            model: self.upstream.model_behind(model),
         }
     }
+}
+
+/// The upstreams whose requests can go to `uri`.
+pub fn leading<'a>(config: &'a Config, uri: &'a Uri) -> impl Iterator<Item = &'a Upstream> {
+    at(config, uri).filter(|upstream| uri.path().starts_with(&upstream.prefix))
 }
 
 /// Reads `Name: value`.
@@ -77,19 +92,30 @@ pub fn header(text: &str) -> Result<Header, String> {
 
 const URL: &str = "--upstream: it is `http://HOST[:PORT][/PATH]` or `https://...`, without credentials";
 
-fn format_of(path: &str) -> Option<Format> {
-    let asks = |format: &Format| format.wire().matches(path) == Some(Call::Messages);
-    Format::ALL.into_iter().find(asks)
+/// The upstreams at the host of `uri`.
+fn at<'a>(config: &'a Config, uri: &'a Uri) -> impl Iterator<Item = &'a Upstream> {
+    config.upstreams.iter().filter(|upstream| {
+        uri.scheme() == Some(&upstream.scheme) && uri.authority() == Some(&upstream.authority)
+    })
+}
+
+/// The format whose requests go to this host where they name no upstream.
+fn format_at(config: &Config, uri: &Uri) -> Option<Format> {
+    let is_home = |format: &Format| at(config, uri).any(|upstream| format.home() == Some(&upstream.name));
+    Format::ALL.into_iter().find(is_home)
 }
 
 /// The URL itself where it is an endpoint, else what agents put behind a base URL.
-fn endpoint(base: &Uri, shape: &Shape) -> Result<Uri, String> {
-    let path = base.path().trim_end_matches('/');
-    let path = match shape.format.wire().matches(path) {
-        Some(Call::Messages) => path.to_owned(),
-        _ if path.ends_with("/v1") => format!("{path}{}", shape.ending),
-        _ => format!("{path}/v1{}", shape.ending),
-    };
+fn endpoint(base: &Uri, shape: &Shape, model: &str) -> Result<Uri, String> {
+    let path = shape.path(base.path(), model);
+    if let Some(asked) = shape
+        .format
+        .wire()
+        .model(base.path())
+        .filter(|asked| asked != model)
+    {
+        return Err(format!("--model: the URL asks {asked}"));
+    }
     let query = base.query().map(|query| format!("?{query}")).unwrap_or_default();
     let mut parts = base.clone().into_parts();
     parts.path_and_query = Some(format!("{path}{query}").parse().map_err(|_| URL)?);
@@ -129,24 +155,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_endpoint_is_taken_as_it_is_and_a_base_url_completed() {
-        let at = |url: &str, format| {
-            let uri = endpoint(&url.parse().unwrap(), shape::of(format).unwrap());
-            uri.unwrap().to_string()
+    fn a_url_that_asks_another_model_is_refused() {
+        let at = |url: &str| {
+            let base: Uri = url.parse().unwrap();
+            let shape = Shape::of(Shape::format_of(base.path()).unwrap(), base.path()).unwrap();
+            endpoint(&base, shape, "m").map(|uri| uri.to_string())
         };
-        let chat = Format::OpenaiChat;
-        assert_eq!(at("http://h:1", chat), "http://h:1/v1/chat/completions");
-        assert_eq!(at("http://h:1/v1/", chat), "http://h:1/v1/chat/completions");
-        assert_eq!(
-            at("https://h/api/chat/completions?x=1", chat),
-            "https://h/api/chat/completions?x=1"
-        );
-        assert_eq!(
-            at("https://h/llm", Format::AnthropicMessages),
-            "https://h/llm/v1/messages"
-        );
-        assert_eq!(format_of("/v1/messages"), Some(Format::AnthropicMessages));
-        assert_eq!(format_of("/v1"), None);
+        for url in [
+            "https://h/v1beta/models/m:generateContent?x=1",
+            "https://h/model/m/converse",
+        ] {
+            assert_eq!(at(url).as_deref(), Ok(url));
+            assert!(
+                at(&url.replace("/m:", "/n:").replace("/m/", "/n/"))
+                    .unwrap_err()
+                    .contains("--model")
+            );
+        }
     }
 
     #[test]

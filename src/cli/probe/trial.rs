@@ -2,14 +2,15 @@
 //!
 //! The first request opens the conversation; the second goes on in it and shows what the cache serves when nothing was
 //! changed; the third goes on in it with the update. Every trial has a conversation of its own, so that none finds in
-//! the cache what another one left there.
+//! the cache what another one left there. A row that works is then asked about in a tool loop.
 
 use std::process;
 
 use super::{
     ask::{Asker, Refusal, Reply, Unanswered},
     carry,
-    talk::{NEW, OLD, SECOND, Talk, Turn},
+    talk::{NEW, OLD, SECOND, Talk, Tool, Turn},
+    tool_loop::{self, InLoop},
 };
 use crate::{
     prefix::policy::Row,
@@ -38,6 +39,8 @@ pub struct Trial {
     pub obeyed: Obeyed,
     /// Whether the prefix in front of the update is read from the cache again.
     pub kept: Kept,
+    /// Whether an update may stand behind tool results.
+    pub in_loop: InLoop,
     /// Prompt tokens of the request with the update.
     pub tokens: Option<u64>,
 }
@@ -115,24 +118,36 @@ pub async fn hold(
         Reply::Refused(refusal) => return Err(Unanswered::Refused(refusal)),
     };
     let second = asker.body(&turn(&talk.after, &messages));
-    let sent = carry::updated(
-        asker.shape.format,
-        route,
-        candidate.row,
-        [&first, &second],
-        spoken,
-    );
+    let sent = carry::updated(asker, route, candidate.row, [&first, &second], spoken);
     let told = match asker.ask(sent.map_err(Unanswered::Unmade)?).await {
         Ok(told) => told,
         Err(failure) => return Ok(candidate.unasked(Accepted::Unknown(failure.to_string()))),
     };
-    Ok(match told {
+    let mut trial = match told {
         Reply::Answered(reading) => candidate.judge([&said, &unchanged, &reading]),
-        Reply::Refused(refusal) => candidate.unasked(Accepted::of(refusal, route)),
-    })
+        Reply::Refused(refusal) => return Ok(candidate.unasked(Accepted::of(refusal, route))),
+    };
+    if trial.finding().is_none() {
+        trial.in_loop = trial.ask_in_loop(asker, route, &name).await?;
+    }
+    Ok(trial)
+}
+
+/// Whether an answer carries the new codeword, and the old one not behind it.
+pub fn follows_new(reading: &Reading) -> bool {
+    at(reading, NEW) > at(reading, OLD)
 }
 
 impl Trial {
+    /// Whether its update may stand in a tool loop. A model that does not follow rules proves nothing there either.
+    async fn ask_in_loop(&self, asker: &Asker, route: &Route, name: &str) -> Result<InLoop, Unanswered> {
+        match tool_loop::ask(asker, route, self.row, name).await {
+            Ok(InLoop::Obeyed) if self.obeyed != Obeyed::New => Ok(InLoop::Accepted),
+            Err(Unanswered::Failed(_)) => Ok(InLoop::Unknown),
+            found => found,
+        }
+    }
+
     /// Nothing speaks against it, and each question was answered.
     pub fn is_proven(&self) -> bool {
         self.accepted == Accepted::Yes && self.obeyed == Obeyed::New && matches!(self.kept, Kept::Yes(..))
@@ -164,6 +179,7 @@ impl Candidate {
             accepted: Accepted::Yes,
             obeyed: obeyed([said, unchanged, told]),
             kept: kept([said, unchanged, told]),
+            in_loop: InLoop::Unasked,
             tokens: total(told),
         }
     }
@@ -175,34 +191,56 @@ impl Candidate {
             accepted,
             obeyed: Obeyed::Unasked,
             kept: Kept::Unasked,
+            in_loop: InLoop::Unasked,
             tokens: None,
         }
     }
 }
 
 impl Accepted {
-    /// Statuses of credentials, limits and load say nothing about the body.
     fn of(refusal: Refusal, route: &Route) -> Self {
+        if !refusal.is_about_the_body(route) {
+            return Self::Unknown(refusal.to_string());
+        }
         let pattern = route.refusal(&refusal.text).map(str::to_owned);
-        match refusal.status.as_u16() {
-            400 | 413 | 422 => Self::No(refusal, pattern),
-            500 if pattern.is_some() => Self::No(refusal, pattern),
-            _ => Self::Unknown(refusal.to_string()),
+        Self::No(refusal, pattern)
+    }
+}
+
+impl Refusal {
+    /// Statuses of credentials, limits and load say nothing about the body.
+    pub fn is_about_the_body(&self, route: &Route) -> bool {
+        match self.status.as_u16() {
+            400 | 413 | 422 => true,
+            500 => route.refusal(&self.text).is_some(),
+            _ => false,
         }
     }
 }
 
 fn turn<'a>(system: &'a str, messages: &'a [(&'static str, &'a str)]) -> Turn<'a> {
-    Turn { system, messages }
+    let tool = Tool::None;
+    Turn {
+        system,
+        messages,
+        tool,
+    }
+}
+
+/// Where a codeword stands last.
+fn at(reading: &Reading, word: &str) -> Option<usize> {
+    text(reading).to_uppercase().rfind(word)
 }
 
 fn text(reading: &Reading) -> &str {
     reading.answer.as_ref().map_or("", |answer| &answer.text)
 }
 
+/// By what the formats say that an answer reached its limit.
+const CUT: [&str; 4] = ["length", "max_tokens", "MAX_TOKENS", "max_output_tokens"];
+
 /// The last codeword of the answer counts: it is the one that ends it.
 fn obeyed([said, unchanged, told]: [&Reading; 3]) -> Obeyed {
-    let at = |reading, word| text(reading).to_uppercase().rfind(word);
     let total = |reading: &Reading| reading.usage.and_then(|usage| usage.input_total);
     let follows = [said, unchanged]
         .into_iter()
@@ -210,7 +248,7 @@ fn obeyed([said, unchanged, told]: [&Reading; 3]) -> Obeyed {
     let dropped = total(told)
         .zip(total(unchanged))
         .is_some_and(|(with, without)| with <= without);
-    let cut = matches!(told.stop.as_deref(), Some("length" | "max_tokens"));
+    let cut = told.stop.as_deref().is_some_and(|stop| CUT.contains(&stop));
     match (at(told, NEW), at(told, OLD)) {
         _ if dropped => Obeyed::Dropped,
         (new, old) if new > old && follows => Obeyed::New,

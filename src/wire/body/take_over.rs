@@ -64,6 +64,7 @@ impl Reader<'_> {
             self.push_head(&known.head, place, &shift);
         }
         self.request.head.attribution = known.head.attribution.as_ref().map(|range| shift.range(range));
+        self.note_head_ttl(known.layout.head_ttl);
         true
     }
 

@@ -9,9 +9,9 @@ use bytes::Bytes;
 use crate::prefix::edit::{Edit, Edits, apply};
 use crate::prefix::item::{Content, Message, Request};
 use crate::prefix::past::{Node, Slot};
-use crate::wire::Shapes;
 use crate::wire::envelope::{self, Envelope};
 use crate::wire::scan::Cursor;
+use crate::wire::{BARE, Shapes};
 
 /// What goes into one message: in front of its content and behind it, as text or as blocks.
 #[derive(Default)]
@@ -125,8 +125,12 @@ impl Splicer<'_> {
     }
 
     /// The item as it went out before, where the client now writes the same item otherwise: an item that holds a node
-    /// inside its text goes out in one form only, markers aside. A node that is new goes into that form.
+    /// inside its text goes out in one form only, markers aside. A node that is new goes into that form. No message can
+    /// stand in the place of a bare string, which means the same.
     fn as_held(&self, message: &Message, inside: &Inside<'_>, spliced: &[Edit]) -> Option<Edit> {
+        if self.request.layout.bare {
+            return None;
+        }
         let stored = inside.trail.iter().rev().chain(inside.lead.iter().rev());
         let held = stored.copied().find_map(|node| node.holder.as_ref())?;
         let item = self.request.history.get(message.items.start)?;
@@ -209,17 +213,23 @@ impl Splicer<'_> {
     }
 }
 
-/// An item of the body with the edits that lie in it.
+/// An item of the body with the edits inside it; a history that is one bare string as the message that it stands for.
 pub fn item_with(request: &Request, range: Range<usize>, edits: &[Edit]) -> Bytes {
+    // What is put at its edges stands beside it.
     let inside = edits
         .iter()
-        .filter(|edit| edit.range.start >= range.start && edit.range.end <= range.end);
+        .filter(|edit| edit.range.start > range.start && edit.range.end < range.end);
     let moved = inside.map(|edit| Edit {
         range: edit.range.start - range.start..edit.range.end - range.start,
         insert: edit.insert.clone(),
     });
     let item = request.body.slice(range.clone());
-    Edits::new(moved.collect()).map_or(item.clone(), |edits| apply(&item, &edits).concat())
+    let item = Edits::new(moved.collect()).map_or(item.clone(), |edits| apply(&item, &edits).concat());
+    if request.layout.bare {
+        let [open, close] = BARE.map(str::as_bytes);
+        return Bytes::from([open, &item, close].concat());
+    }
+    item
 }
 
 /// A message without the markers of the request that it came in.

@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 mod found;
 mod named;
+mod odd;
 mod translated;
 
 use crate::harness::{Answer, Core, Turn};

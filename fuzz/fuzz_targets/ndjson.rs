@@ -1,0 +1,3 @@
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|stream: &[u8]| inkfast_fuzz::ndjson(stream));

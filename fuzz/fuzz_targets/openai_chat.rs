@@ -1,0 +1,3 @@
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|body: &[u8]| inkfast_fuzz::requests("openai_chat", body));
