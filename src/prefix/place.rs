@@ -290,11 +290,13 @@ fn block_in_turn(
 fn takes_block(request: &Request, index: usize) -> bool {
     let item = &request.history[index];
     let message = request.layout.messages.get(item.message as usize);
-    message.is_some_and(|message| match message.content {
-        Content::Text(_) => true,
-        Content::Blocks(..) => item.block.is_some(),
-        Content::Other => false,
-    })
+    message
+        .filter(|_| !request.layout.bare)
+        .is_some_and(|message| match message.content {
+            Content::Text(_) => true,
+            Content::Blocks(..) => item.block.is_some(),
+            Content::Other => false,
+        })
 }
 
 fn inside_message(request: &Request, turn: &Turn, sent: usize) -> Result<(usize, Slot), Miss> {
@@ -348,10 +350,6 @@ fn is_legal(request: &Request, node: &Node) -> bool {
     }
     let splits_pair = after.is_some_and(|item| item.mark.kind == Kind::ToolResult)
         && before.is_some_and(|item| item.mark.kind.is_call() || item.mark.kind == Kind::ToolResult);
-    // Nothing can stand beside a history that is one string.
-    if request.layout.bare && !matches!(node.slot, Slot::Lead | Slot::Trail) {
-        return false;
-    }
     let is_user = |item: Option<&Item>| item.is_some_and(|item| item.mark.role == Role::User);
     let boundary = after.is_none_or(|item| item.mark.opens);
     let legal = match node.slot {

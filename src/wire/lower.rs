@@ -17,7 +17,7 @@ use crate::prefix::plan::{NewNode, Plan};
 use crate::prefix::policy::{Carrier, Mutant};
 use crate::prompt::{self, TextMode};
 
-use super::Shapes;
+use super::{BARE, Shapes};
 
 /// A plan in bytes.
 #[derive(Clone, Debug)]
@@ -55,6 +55,7 @@ pub fn lower(request: &Request, plan: &Plan, text: TextMode, shapes: &Shapes) ->
         nodes.push(Arc::new(render(new, &head, (text, shapes), plan)));
     }
     let inserted = nodes::insert(request, &nodes, shapes, &mut edits);
+    list(request, &mut edits);
     let moved = (0..nodes.len()).filter(|index| nodes::is_moved(request, &nodes[*index]));
     fresh.extend(moved.collect::<Vec<_>>());
     for index in fresh {
@@ -68,6 +69,24 @@ pub fn lower(request: &Request, plan: &Plan, text: TextMode, shapes: &Shapes) ->
         nodes,
         new_node,
     })
+}
+
+/// A history that is one bare string becomes a list of the message that it stands for, where something is put beside it.
+fn list(request: &Request, edits: &mut Vec<Edit>) {
+    let string = &request.layout.messages_array;
+    let ends = [string.start, string.end];
+    let beside = |edit: &Edit| edit.range.is_empty() && ends.contains(&edit.range.start);
+    if !request.layout.bare || !edits.iter().any(beside) {
+        return;
+    }
+    let put = |at: usize, insert: &'static str| Edit {
+        range: at..at,
+        insert: Bytes::from_static(insert.as_bytes()),
+    };
+    let [open, close] = BARE;
+    // Of what is put at one place, the first comes first.
+    edits.splice(0..0, [put(string.start, "["), put(string.end, close)]);
+    edits.extend([put(string.start, open), put(string.end, "]")]);
 }
 
 /// The new node with its bytes.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::prefix::edit::Edit;
 use crate::prefix::item::{FrozenBlock, FrozenHead, HeadForm, Member, Request};
-use crate::wire::{BARE, Shapes};
+use crate::wire::Shapes;
 
 /// Puts `frozen` in the place of the head of `request`; nothing where the bytes are the same already. What stands in a
 /// member of its own and what opens the history are restored each by itself.
@@ -31,11 +31,7 @@ pub fn restore(request: &Request, frozen: &FrozenHead, shapes: &Shapes, edits: &
     let messages = part(own_members..request.head.blocks.len(), messages);
     // Leading messages that the provider holds are not in the body.
     if request.held == 0 && messages.differs() {
-        if request.layout.bare {
-            edits.extend(messages.around_string());
-        } else {
-            edits.extend(messages.in_messages());
-        }
+        edits.extend(messages.in_messages());
     }
 }
 
@@ -62,7 +58,8 @@ impl Part<'_> {
         match (head, rest.first()) {
             ([], _) if bytes.is_empty() => None,
             ([], next) => {
-                let start = self.request.layout.messages_array.start + 1;
+                let layout = &self.request.layout;
+                let start = layout.messages_array.start + usize::from(!layout.bare);
                 let comma: &[u8] = if next.is_some() { b"," } else { b"" };
                 Some(edit(start..start, [&bytes, comma].concat()))
             }
@@ -72,18 +69,6 @@ impl Part<'_> {
             ([first, .., last], _) => Some(edit(first.range.start..last.range.end, bytes)),
             ([only], _) => Some(edit(only.range.clone(), bytes)),
         }
-    }
-
-    /// The head opens an array that the one bare string becomes for it, as the message that it stands for.
-    fn around_string(&self) -> [Edit; 2] {
-        let string = &self.request.layout.messages_array;
-        let [open, close] = BARE.map(str::as_bytes);
-        let front = [b"[", self.blocks().join(&b","[..]).as_slice(), b",", open].concat();
-        let back = [close, b"]"].concat();
-        [
-            edit(string.start..string.start, front),
-            edit(string.end..string.end, back),
-        ]
     }
 
     /// The head is a member of its own.

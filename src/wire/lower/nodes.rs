@@ -215,10 +215,13 @@ impl Splicer<'_> {
 
 /// An item of the body with the edits inside it; a history that is one bare string as the message that it stands for.
 pub fn item_with(request: &Request, range: Range<usize>, edits: &[Edit]) -> Bytes {
-    // What is put at its edges stands beside it.
+    // What is put at its edges stands beside it; what takes its place is it.
+    let beside = |edit: &Edit| {
+        edit.range.is_empty() && (edit.range.start == range.start || edit.range.start == range.end)
+    };
     let inside = edits
         .iter()
-        .filter(|edit| edit.range.start > range.start && edit.range.end < range.end);
+        .filter(|edit| edit.range.start >= range.start && edit.range.end <= range.end && !beside(edit));
     let moved = inside.map(|edit| Edit {
         range: edit.range.start - range.start..edit.range.end - range.start,
         insert: edit.insert.clone(),
