@@ -162,3 +162,91 @@ fn a_node_that_moved_to_a_branchs_item_keeps_its_form_there() {
     let bare = messages(&branch.out)[3].replace(r#","cache_control":{"type":"ephemeral"}"#, "");
     assert_eq!(messages(&next.out)[3], bare);
 }
+
+/// A turn of two calls, their results (the first as `result`), and what was said since.
+fn called(result: &str, since: &[String]) -> Vec<String> {
+    let call = |id: &str| format!(r#"{{"type":"tool_use","id":"{id}","name":"shell","input":{{}}}}"#);
+    let given = |id: &str, said: &str| {
+        format!(r#"{{"type":"tool_result","tool_use_id":"{id}","content":"{said}"}}"#)
+    };
+    let calls = format!("[{},{}]", call("call_1"), call("call_2"));
+    let results = format!("[{},{}]", given("call_1", result), given("call_2", "ok"));
+    let mut talk = vec![
+        user("q0"),
+        format!(r#"{{"role":"assistant","content":{calls}}}"#),
+        format!(r#"{{"role":"user","content":{results}}}"#),
+    ];
+    talk.extend_from_slice(since);
+    talk
+}
+
+#[test]
+fn a_pruned_history_goes_on_behind_the_answer_that_stands_in_it() {
+    let mut core = anthropic();
+    let (one, two) = (quoted(&head("one")), quoted(&head("two")));
+    let calls = Answer {
+        calls: vec!["call_1".to_owned(), "call_2".to_owned()],
+        ..answer("")
+    };
+    core.exchange(&claude(&one, &called("", &[])[..1]), Hints::default(), &calls);
+    // One answer to two heads.
+    let bodies = [&one, &two].map(|head| claude(head, &called("a long result", &[])));
+    let twins = bodies.each_ref().map(|body| core.send(body, Hints::default()));
+    twins.iter().for_each(|turn| core.end(turn.seq, &answer("OK.")));
+    assert_eq!(twins.each_ref().map(|turn| turn.lowered.nodes.len()), [0, 1]);
+    // It goes on under the first; what comes then was written without the update.
+    let mut since = vec![said("OK."), user("q1")];
+    let long = "It was a long way. ".repeat(12);
+    let on = ask(&mut core, &claude(&one, &called("a long result", &since)), &long);
+    assert!(on.lowered.nodes.is_empty());
+    since.extend([said(&long), user("q2")]);
+    let pruned = ask(&mut core, &claude(&two, &called("[cleared]", &since)), "Done.");
+    assert_eq!(pruned.plan.parent.as_ref().map(|parent| parent.seq), Some(on.seq));
+    let places = pruned.lowered.nodes.iter().map(|node| node.position as usize);
+    assert_eq!(places.collect::<Vec<_>>(), [pruned.request.history.len()]);
+}
+
+#[test]
+fn an_equal_answer_to_another_question_takes_no_update_off() {
+    let mut core = anthropic();
+    let (one, two) = (quoted(&head("one")), quoted(&head("two")));
+    let talk = |question: &str| vec![user("q1"), said("Done."), user(question)];
+    ask(&mut core, &claude(&one, &talk("")[..1]), "Done.");
+    // What it was answered was not seen.
+    let update = ask(&mut core, &claude(&two, &talk("q2")), "");
+    assert_eq!(update.lowered.nodes.len(), 1);
+    let other = ask(&mut core, &claude(&one, &talk("And then?")), "Yes.");
+    assert!(other.lowered.nodes.is_empty());
+    let on = [talk("q2"), vec![said("Yes."), user("q3")]].concat();
+    let on = ask(&mut core, &claude(&two, &on), "Well.");
+    assert_extends(&update, &on);
+    assert_eq!(on.lowered.nodes.len(), 1);
+}
+
+#[test]
+fn a_message_is_one_item_however_it_is_written() {
+    let forms = [
+        r#""Hello!""#,
+        r#"[{"role":"user","content":"Hello!"}]"#,
+        r#"[{"type":"message","role":"user","content":"Hello!"}]"#,
+        r#"[{"role":"user","content":[{"type":"input_text","text":"Hello!"}]}]"#,
+        r#"[{"type":"message","role":"user","content":[{"type":"input_text","text":"Hello!"}]}]"#,
+        r#"[{"role":"user","type":"message","content":"Hello!"}]"#,
+        r#"[{"role":"user","content":"Hello!","type":"message"}]"#,
+    ];
+    let body = |input: &str| {
+        let head = head("one");
+        Bytes::from(format!(r#"{{"model":"gpt-5.5","instructions":"{head}","input":{input}}}"#))
+    };
+    for first in forms {
+        for second in &forms[1..] {
+            let mut core = Core::new(Format::OpenaiResponses, "api.openai.com");
+            ask(&mut core, &body(first), "Hi.");
+            let item = second.strip_suffix(']').unwrap();
+            let since = r#"{"role":"assistant","content":"Hi."},{"role":"user","content":"Go on."}"#;
+            let next = ask(&mut core, &body(&format!("{item},{since}]")), "Done.");
+            let verdict = next.plan.received;
+            assert_eq!((next.plan.shared, verdict.to_string().as_str()), (1, "extend/none"), "{first} {second}");
+        }
+    }
+}

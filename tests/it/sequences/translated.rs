@@ -15,8 +15,6 @@ use crate::translate::translate;
 const OTHERWISE: &[(&str, Format, usize, &str)] = &[
     ("s11-", Format::AnthropicMessages, 3, BEHIND),
     ("s11-", Format::BedrockConverse, 3, BEHIND),
-    ("s11-", Format::AnthropicMessages, 5, SAME_ANSWER),
-    ("s11-", Format::BedrockConverse, 5, SAME_ANSWER),
     ("s13-", Format::AnthropicMessages, 3, BEHIND),
     ("s13-", Format::BedrockConverse, 3, BEHIND),
     ("s15-", Format::AnthropicMessages, 1, BLOCK),
@@ -26,9 +24,6 @@ const OTHERWISE: &[(&str, Format, usize, &str)] = &[
 const BEHIND: &str =
     "the update stands behind the question, not in front: another question or a twin has its own";
 const BLOCK: &str = "a block behind the results is a place in a tool loop";
-// One and the same answer to two questions of one length: it is taken to have been written without the update.
-const SAME_ANSWER: &str =
-    "an equal answer behind another question, in front of which the update did not stand";
 
 #[test]
 fn every_format_gives_the_same_verdicts() {
