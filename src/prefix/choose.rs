@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::digest::Digest;
-use super::item::{Kind, Mark, Request, Role};
+use super::item::{Item, Kind, Mark, Request, Role};
 use super::past::{Past, Path, State};
 use super::place;
 use super::policy::{Mutant, Policy};
@@ -32,7 +32,7 @@ struct Candidate {
     shared: usize,
     answer_at: Option<usize>,
     head_equal: bool,
-    /// How many items stand, those included behind which the path's own answer stands at its place.
+    /// How far the path reaches into the request, rewritten items or not.
     depth: usize,
     answered_next: bool,
     /// What shows that it is this conversation.
@@ -126,7 +126,7 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
     if !head_equal && (prompt_under_test || other_tools) && !alike() {
         return None;
     }
-    let depth = place::standing(path, shared, answer_at);
+    let depth = depth(request, path, place::standing(path, shared, answer_at));
     let answered_next = shared == path.items.len() && answer_at == Some(shared);
     let answer_at = answer_at.or_else(|| answered_in_place(request, path, shared));
     Some(Candidate {
@@ -138,6 +138,15 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
         answered_next,
         evidence,
     })
+}
+
+/// How many items stand, and those of which the model's words still stand at their place behind what was rewritten.
+fn depth(request: &Request, path: &Path, standing: usize) -> usize {
+    let mut places = request.history.iter().zip(path.items.iter());
+    let is_said =
+        |(item, mark): (&Item, &Mark)| mark.role == Role::Assistant && mark.canonical == item.mark.canonical;
+    let said = places.rposition(is_said).map_or(0, |last| last + 1);
+    standing.max(said)
 }
 
 /// Twins that were answered alike, or may have been, are one path: where a deeper one carries the answer on, none is
@@ -325,11 +334,13 @@ fn best<'c>(candidates: &'c mut [Candidate], request: &Request) -> Option<&'c Ca
     let passed = candidates.iter().any(|candidate| {
         reach(candidate) == deepest && candidate.answer_at == Some(candidate.path.items.len())
     });
+    let one_turn = |candidate: &Candidate| {
+        turns(request, candidate.shared, deepest.0) <= 1 && turns(request, candidate.depth, deepest.1) <= 1
+    };
     let order = |candidate: &Candidate| {
         let end = candidate.path.items.len();
         let ends = candidate.shared == end || candidate.answer_at == Some(end);
-        let one_turn =
-            !passed && ends && candidate.head_equal && turns(request, candidate.shared, deepest.0) <= 1;
+        let one_turn = !passed && ends && candidate.head_equal && one_turn(candidate);
         let near = reach(candidate) == deepest || one_turn;
         // A path that goes on otherwise, without proof that it is this conversation: its head may be so by chance, and
         // says less than the answer that comes next.

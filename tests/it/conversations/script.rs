@@ -116,21 +116,16 @@ pub fn routes() -> Range<usize> {
 pub fn scripts(route: usize) -> impl Strategy<Value = Script> {
     let opener = prop_oneof![Just(Opener::Task), Just(Opener::Greeting), Just(Opener::FewShot)];
     let steps = prop::collection::vec(step(), 5..13);
-    (
-        prop::bool::weighted(0.8),
-        0..4u8,
-        any::<u64>(),
-        opener,
-        steps,
-    )
-        .prop_map(move |(loopback, text, seed, opener, steps)| Script {
+    (prop::bool::weighted(0.8), 0..4u8, any::<u64>(), opener, steps).prop_map(
+        move |(loopback, text, seed, opener, steps)| Script {
             route,
             loopback,
             text,
             seed,
             opener,
             steps,
-        })
+        },
+    )
 }
 
 fn step() -> impl Strategy<Value = Step> {

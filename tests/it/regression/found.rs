@@ -166,9 +166,8 @@ fn a_node_that_moved_to_a_branchs_item_keeps_its_form_there() {
 /// A turn of two calls, their results (the first as `result`), and what was said since.
 fn called(result: &str, since: &[String]) -> Vec<String> {
     let call = |id: &str| format!(r#"{{"type":"tool_use","id":"{id}","name":"shell","input":{{}}}}"#);
-    let given = |id: &str, said: &str| {
-        format!(r#"{{"type":"tool_result","tool_use_id":"{id}","content":"{said}"}}"#)
-    };
+    let given =
+        |id: &str, said: &str| format!(r#"{{"type":"tool_result","tool_use_id":"{id}","content":"{said}"}}"#);
     let calls = format!("[{},{}]", call("call_1"), call("call_2"));
     let results = format!("[{},{}]", given("call_1", result), given("call_2", "ok"));
     let mut talk = vec![
@@ -207,6 +206,46 @@ fn a_pruned_history_goes_on_behind_the_answer_that_stands_in_it() {
 }
 
 #[test]
+fn a_pruned_history_goes_on_with_the_farthest_request_though_its_answer_was_not_seen() {
+    let mut core = Core::new(Format::OpenaiChat, "localhost");
+    let call = |id: &str| {
+        let function = r#"{"name":"shell","arguments":"{}"}"#;
+        let call = format!(r#"{{"id":"{id}","type":"function","function":{function}}}"#);
+        format!(r#"{{"role":"assistant","content":null,"tool_calls":[{call}]}}"#)
+    };
+    let result =
+        |id: &str, text: &str| format!(r#"{{"role":"tool","tool_call_id":"{id}","content":"{text}"}}"#);
+    let called = |id: &str| Answer {
+        calls: vec![id.to_owned()],
+        ..answer("")
+    };
+    let mut talk = vec![user("q0")];
+    core.exchange(&chat(&[head("one")], &talk), Hints::default(), &called("c1"));
+    talk.extend([call("c1"), result("c1", "a long result")]);
+    ask(&mut core, &chat(&[head("one")], &talk), "a1");
+    talk.extend([said("a1"), user("q1")]);
+    let update = ask(&mut core, &chat(&[head("two")], &talk), "a2");
+    assert_eq!(update.lowered.nodes.len(), 1);
+    talk.extend([said("a2"), user("q2")]);
+    // The process dies over this one.
+    core.send(&chat(&[head("two")], &talk), Hints::default());
+    talk.extend([call("c2"), result("c2", "ok")]);
+    // No place in a tool loop: from here on without the update, under the client's own head.
+    let passed = ask(&mut core, &chat(&[head("three")], &talk), "a3");
+    assert_eq!(passed.plan.outcome, Outcome::PassedThrough);
+    talk.extend([said("a3"), user("q3")]);
+    let unseen = ask(&mut core, &chat(&[head("three")], &talk), "");
+    talk.extend([said("a4"), user("q4")]);
+    talk[2] = result("c1", "[cleared]");
+    let pruned = ask(&mut core, &chat(&[head("three")], &talk), "a5");
+    assert_eq!(
+        pruned.plan.parent.as_ref().map(|parent| parent.seq),
+        Some(unseen.seq)
+    );
+    assert!(pruned.lowered.nodes.is_empty());
+}
+
+#[test]
 fn an_equal_answer_to_another_question_takes_no_update_off() {
     let mut core = anthropic();
     let (one, two) = (quoted(&head("one")), quoted(&head("two")));
@@ -236,7 +275,9 @@ fn a_message_is_one_item_however_it_is_written() {
     ];
     let body = |input: &str| {
         let head = head("one");
-        Bytes::from(format!(r#"{{"model":"gpt-5.5","instructions":"{head}","input":{input}}}"#))
+        Bytes::from(format!(
+            r#"{{"model":"gpt-5.5","instructions":"{head}","input":{input}}}"#
+        ))
     };
     for first in forms {
         for second in &forms[1..] {
@@ -246,7 +287,11 @@ fn a_message_is_one_item_however_it_is_written() {
             let since = r#"{"role":"assistant","content":"Hi."},{"role":"user","content":"Go on."}"#;
             let next = ask(&mut core, &body(&format!("{item},{since}]")), "Done.");
             let verdict = next.plan.received;
-            assert_eq!((next.plan.shared, verdict.to_string().as_str()), (1, "extend/none"), "{first} {second}");
+            assert_eq!(
+                (next.plan.shared, verdict.to_string().as_str()),
+                (1, "extend/none"),
+                "{first} {second}"
+            );
         }
     }
 }

@@ -17,10 +17,7 @@ impl Draft {
             _ => (None, self.head.as_slice()),
         };
         members.extend(instructions.map(|said| ("instructions".to_owned(), text(said))));
-        let mut items: Vec<Json> = leading
-            .iter()
-            .map(|said| self.message(self.role, said))
-            .collect();
+        let mut items: Vec<Json> = leading.iter().map(|said| self.message(self.role, said)).collect();
         self.history
             .iter()
             .for_each(|message| self.items(message, &mut items));
