@@ -1,4 +1,4 @@
-//! What answers teach about a route: the shell around [`route::evidence`](crate::route::evidence), with its memory.
+//! What answers teach about a route: the shell around [`crate::route::evidence`], with its memory.
 //!
 //! Suspicions are counted in memory, for the routes and conversations that were used last, and a restart forgets them:
 //! until there are enough, nothing depends on them. What they add up to is a note in the ledger, which stays.
