@@ -1,8 +1,8 @@
 //! The normal form of an item: two items that the provider cannot tell apart have the same one.
 //!
 //! No insignificant white space, escapes in shortest form, numbers by decimal value (never through a float), one
-//! text block as a string, cache markers dropped, members of the envelope (message, block, tool, call) in one
-//! order. Keys inside schemas, arguments and tool inputs stay as sent, because providers render them so.
+//! text block as a string, cache markers dropped, no word on that an item is a message, members of the envelope
+//! (message, block, tool, call) in one order. Keys inside schemas, arguments and tool inputs stay as sent, because providers render them so.
 //! Where there is no normal form (a lone surrogate, a number beyond any float, a key twice in an envelope, over
 //! 128 levels) the caller takes the bytes as they are.
 
