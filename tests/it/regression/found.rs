@@ -246,6 +246,26 @@ fn a_pruned_history_goes_on_with_the_farthest_request_though_its_answer_was_not_
 }
 
 #[test]
+fn a_retry_behind_a_compaction_goes_out_as_it_went_out() {
+    let mut core = anthropic();
+    let (one, two) = (quoted(&head("one")), quoted(&head("two")));
+    ask(&mut core, &claude(&one, &history(5)), "a5");
+    let mut talk = vec![
+        user("Summary of what was said."),
+        user("q4"),
+        said("a5"),
+        user("q6"),
+    ];
+    // The process dies over this one.
+    core.send(&claude(&one, &talk), Hints::default());
+    talk.extend([said("a7"), user("q8")]);
+    let body = claude(&two, &talk);
+    let first = ask(&mut core, &body, "a9");
+    assert_eq!(first.lowered.nodes.len(), 1);
+    assert_eq!(ask(&mut core, &body, "b9").out, first.out);
+}
+
+#[test]
 fn an_equal_answer_to_another_question_takes_no_update_off() {
     let mut core = anthropic();
     let (one, two) = (quoted(&head("one")), quoted(&head("two")));
