@@ -11,7 +11,7 @@ use crate::prefix::digest::Digest;
 use crate::prefix::past::{Seq, State};
 
 /// Rows in ordered maps.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Memory {
     last: Seq,
     steps: BTreeMap<Seq, Step>,

@@ -245,6 +245,13 @@ impl MemoryLedger {
     }
 }
 
+/// A ledger of its own with the same rows.
+impl Clone for MemoryLedger {
+    fn clone(&self) -> Self {
+        Self::over(self.store.clone())
+    }
+}
+
 impl Default for MemoryLedger {
     fn default() -> Self {
         Self::new()

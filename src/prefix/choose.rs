@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::digest::Digest;
-use super::item::{Kind, Mark, Request, Role};
+use super::item::{Item, Kind, Mark, Request, Role};
 use super::past::{Past, Path, State};
 use super::place;
 use super::policy::{Mutant, Policy};
@@ -32,6 +32,8 @@ struct Candidate {
     shared: usize,
     answer_at: Option<usize>,
     head_equal: bool,
+    /// How far the path reaches into the request, rewritten items or not.
+    depth: usize,
     answered_next: bool,
     /// What shows that it is this conversation.
     evidence: Evidence,
@@ -66,7 +68,7 @@ pub fn choose(request: &Request, key: Digest, past: &Past, policy: &Policy) -> O
         .filter(|best| best.lineage == exact.lineage && best.is_committed());
     Some(Choice {
         against: against.unwrap_or_else(|| exact.clone()),
-        ..Choice::of(exact, matching(request, exact), None)
+        ..Choice::of(exact, place::matching(request, exact), None)
     })
 }
 
@@ -98,17 +100,8 @@ fn by_content(request: &Request, past: &Past, policy: &Policy) -> Option<Choice>
     Some(Choice::of(&best.path, best.shared, best.answer_at))
 }
 
-/// How many leading items of `request` are those of `path`.
-pub fn matching(request: &Request, path: &Path) -> usize {
-    let items = request.history.iter().map(|item| item.mark.canonical);
-    items
-        .zip(path.items.iter())
-        .take_while(|(item, mark)| *item == mark.canonical)
-        .count()
-}
-
 fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) -> Option<Candidate> {
-    let shared = matching(request, path);
+    let shared = place::matching(request, path);
     if !is_predecessor(request, path, shared) {
         return None;
     }
@@ -133,6 +126,7 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
     if !head_equal && (prompt_under_test || other_tools) && !alike() {
         return None;
     }
+    let depth = depth(request, path, place::standing(path, shared, answer_at));
     let answered_next = shared == path.items.len() && answer_at == Some(shared);
     let answer_at = answer_at.or_else(|| answered_in_place(request, path, shared));
     Some(Candidate {
@@ -140,9 +134,19 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
         shared,
         answer_at,
         head_equal,
+        depth,
         answered_next,
         evidence,
     })
+}
+
+/// How many items stand, and those of which the model's words still stand at their place behind what was rewritten.
+fn depth(request: &Request, path: &Path, standing: usize) -> usize {
+    let mut places = request.history.iter().zip(path.items.iter());
+    let is_said =
+        |(item, mark): (&Item, &Mark)| mark.role == Role::Assistant && mark.canonical == item.mark.canonical;
+    let said = places.rposition(is_said).map_or(0, |last| last + 1);
+    standing.max(said)
 }
 
 /// Twins that were answered alike, or may have been, are one path: where a deeper one carries the answer on, none is
@@ -174,7 +178,7 @@ fn is_other(twin: &Candidate, past: &Past, request: &Request) -> bool {
         && twin.path.answer != next
         && past.paths.iter().any(|other| {
             let wanted = if goes_on(other) { end + 1 } else { end };
-            (answered_so(other) || goes_on(other)) && matching(request, other) >= wanted
+            (answered_so(other) || goes_on(other)) && place::matching(request, other) >= wanted
         })
 }
 
@@ -324,17 +328,20 @@ fn same_tools(request: &Request, path: &Path) -> bool {
 /// The deepest, and those that end at most one assistant turn earlier; among these the head in force, the answer
 /// that comes next, depth, and within one lineage the newest. Two lineages at the top: neither.
 fn best<'c>(candidates: &'c mut [Candidate], request: &Request) -> Option<&'c Candidate> {
-    let deepest = candidates.iter().map(|candidate| candidate.shared).max()?;
-    // Where the deepest one's own answer comes next, the conversation passed by those that end earlier.
-    let passed = candidates
-        .iter()
-        .any(|candidate| candidate.shared == deepest && candidate.answered_next);
+    let reach = |candidate: &Candidate| (candidate.shared, candidate.depth);
+    let deepest = candidates.iter().map(reach).max()?;
+    // Where the deepest one's own answer stands at its place, the conversation passed by those that end earlier.
+    let passed = candidates.iter().any(|candidate| {
+        reach(candidate) == deepest && candidate.answer_at == Some(candidate.path.items.len())
+    });
+    let one_turn = |candidate: &Candidate| {
+        turns(request, candidate.shared, deepest.0) <= 1 && turns(request, candidate.depth, deepest.1) <= 1
+    };
     let order = |candidate: &Candidate| {
         let end = candidate.path.items.len();
         let ends = candidate.shared == end || candidate.answer_at == Some(end);
-        let one_turn =
-            !passed && ends && candidate.head_equal && turns(request, candidate.shared, deepest) <= 1;
-        let near = candidate.shared == deepest || one_turn;
+        let one_turn = !passed && ends && candidate.head_equal && one_turn(candidate);
+        let near = reach(candidate) == deepest || one_turn;
         // A path that goes on otherwise, without proof that it is this conversation: its head may be so by chance, and
         // says less than the answer that comes next.
         (

@@ -27,7 +27,9 @@ pub fn decide(request: &Request, key: Digest, past: &Past, policy: &Policy, now_
         return root(policy, now_ms);
     };
     let mut plan = continued(request, &choice, policy, now_ms);
-    let compaction = plan.received.class == Class::Compaction;
+    // A request that is seen again is not compacted once more, whatever its verdict compares it with.
+    let whole = choice.shared == choice.path.items.len();
+    let compaction = plan.received.class == Class::Compaction && !whole;
     plan.nodes = place::on_path(request, &choice.path, choice.shared, choice.answer_at, past);
     if policy.mutant == Some(Mutant::ForgetNode) {
         plan.nodes.pop();

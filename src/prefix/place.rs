@@ -87,6 +87,15 @@ pub fn digest_of(effective: &[String]) -> Digest {
     prompt_digest(effective)
 }
 
+/// How many leading items of `request` are those of `path`.
+pub fn matching(request: &Request, path: &Path) -> usize {
+    let items = request.history.iter().map(|item| item.mark.canonical);
+    items
+        .zip(path.items.iter())
+        .take_while(|(item, mark)| *item == mark.canonical)
+        .count()
+}
+
 /// How many of the path's items stand for placement: the matched ones, and where the conversation plainly went on
 /// (the path's own answer stands in the request at its place), also those behind an item rewritten in place.
 pub fn standing(path: &Path, shared: usize, answer_at: Option<usize>) -> usize {
@@ -320,7 +329,8 @@ fn carried_on(request: &Request, path: &Path, node: &Node, limit: usize, past: &
         && !answered_without(request, path, node, limit, past)
 }
 
-/// The item behind `limit` is an answer that another request got, and not this path, and without the node.
+/// The item behind `limit` is an answer that another request got, and not this path, and without the node. A short one
+/// is known by the question alone: many get the same.
 fn answered_without(request: &Request, path: &Path, node: &Node, limit: usize, past: &Past) -> bool {
     let Some(answer) = request.history.get(limit).and_then(|item| item.answer) else {
         return false;
@@ -330,7 +340,10 @@ fn answered_without(request: &Request, path: &Path, node: &Node, limit: usize, p
     }
     past.paths.iter().any(|other| {
         let has = |stored: &Arc<Node>| stored.digest == node.digest && stored.position == node.position;
-        other.items.len() == limit && other.answer == Some(answer) && !other.nodes.iter().any(has)
+        other.items.len() == limit
+            && other.answer == Some(answer)
+            && (answer.strong || matching(request, other) == limit)
+            && !other.nodes.iter().any(has)
     })
 }
 

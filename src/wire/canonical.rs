@@ -1,8 +1,8 @@
 //! The normal form of an item: two items that the provider cannot tell apart have the same one.
 //!
 //! No insignificant white space, escapes in shortest form, numbers by decimal value (never through a float), one
-//! text block as a string, cache markers dropped, members of the envelope (message, block, tool, call) in one
-//! order. Keys inside schemas, arguments and tool inputs stay as sent, because providers render them so.
+//! text block as a string, cache markers dropped, no word on that an item is a message, members of the envelope
+//! (message, block, tool, call) in one order. Keys inside schemas, arguments and tool inputs stay as sent, because providers render them so.
 //! Where there is no normal form (a lone surrogate, a number beyond any float, a key twice in an envelope, over
 //! 128 levels) the caller takes the bytes as they are.
 
@@ -25,6 +25,11 @@ pub const MARKERS: [&[u8]; 2] = [b"cache_control", b"prompt_cache_breakpoint"];
 
 /// The name of a block that marks such a place by standing behind what it marks.
 pub const MARKER_BLOCK: &[u8] = b"cachePoint";
+
+/// What an item of a list of items is where it does not say so: a message, whether its `type` is written or not.
+pub fn is_implied(name: &[u8], value: &[u8]) -> bool {
+    name == b"type" && value == b"\"message\""
+}
 
 /// An order of members; those that are not listed follow, sorted by name. It is the one that common clients write, so
 /// that most items are in normal form as they come.
@@ -188,7 +193,11 @@ impl Writer<'_, '_> {
         if cursor.peek()? != b'{' {
             return self.value(&mut cursor, depth);
         }
-        let members = members(&mut cursor, order)?;
+        let mut members = members(&mut cursor, order)?;
+        if depth == 0 {
+            let at = |range: &Range<usize>| &self.src[range.clone()];
+            members.retain(|(name, value)| !is_implied(at(name), at(value)));
+        }
         self.out.push(b'{');
         for (index, (name, value)) in members.iter().enumerate() {
             if index > 0 {
@@ -349,6 +358,7 @@ mod tests {
             r#"{"content":"a\u003c\u00e9\n","role":"user"}"#,
             r#"{ "role" : "user", "content" : [ {"type":"text","text":"a<é\u000a"} ] }"#,
             r#"{"role":"user","content":[{"text":"a<é\n","type":"text","cache_control":{"type":"ephemeral"}}]}"#,
+            r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"a<é\n"}]}"#,
         ] {
             assert_eq!(envelope(other).unwrap(), plain, "{other}");
         }

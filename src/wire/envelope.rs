@@ -142,14 +142,39 @@ impl Envelope {
         }
     }
 
-    /// The wire form: the bytes without markers, a content that is one bare text block as its string.
+    /// The wire form: the bytes without markers and without the type of a message, a content that is one bare text
+    /// block as its string.
     pub fn wire_pieces<'s>(&self, src: &'s [u8]) -> Vec<&'s [u8]> {
+        let longer;
+        let cuts = match self.implied(src) {
+            Some(implied) => {
+                let within = |cut: &&Range<usize>| implied.start <= cut.start && cut.end <= implied.end;
+                let mut cuts: Vec<_> = self.cuts.iter().filter(|cut| !within(cut)).cloned().collect();
+                cuts.insert(cuts.partition_point(|cut| cut.start < implied.start), implied);
+                longer = cuts;
+                &longer
+            }
+            None => &self.cuts,
+        };
         if let Some((array, text)) = self.sole_text(src) {
-            let head = pieces(src, self.range.start..array.start, &self.cuts);
-            let tail = pieces(src, array.end..self.range.end, &self.cuts);
+            let head = pieces(src, self.range.start..array.start, cuts);
+            let tail = pieces(src, array.end..self.range.end, cuts);
             return [head, vec![&src[text]], tail].concat();
         }
-        pieces(src, self.range.clone(), &self.cuts)
+        pieces(src, self.range.clone(), cuts)
+    }
+
+    /// The member that says what is so without it, with one of its commas.
+    fn implied(&self, src: &[u8]) -> Option<Range<usize>> {
+        let at = |range: &Range<usize>| &src[range.clone()];
+        let is_implied = |(name, value): &(_, _)| canonical::is_implied(at(name), at(value));
+        let index = self.members.iter().position(is_implied)?;
+        let (name, value) = &self.members[index];
+        match (self.members.get(index + 1), index.checked_sub(1)) {
+            (Some((next, _)), _) => Some(name.start - 1..next.start - 1),
+            (None, Some(before)) => Some(self.members[before].1.end..value.end),
+            (None, None) => None,
+        }
     }
 
     fn sole_text(&self, src: &[u8]) -> Option<(Range<usize>, Range<usize>)> {
@@ -210,8 +235,10 @@ impl Envelope {
                 }
                 continue;
             }
-            walk.normal &= walk.members.is_empty() || rank > last_rank;
-            last_rank = rank;
+            if nesting > 0 || !canonical::is_implied(rank.1, cursor.slice(&value)) {
+                walk.normal &= rank > last_rank || walk.members.is_empty();
+                last_rank = rank;
+            }
             previous_end = Some(value.end);
             walk.members.push((name, value));
         }

@@ -190,9 +190,8 @@ impl Core {
         let Store::Memory(ledger) = &self.store else {
             return None;
         };
-        let bytes = ledger.to_bytes().unwrap();
         Some(Self {
-            store: Store::Memory(MemoryLedger::from_bytes(&bytes).unwrap()),
+            store: Store::Memory(ledger.clone()),
             host: self.host.clone(),
             model: self.model.clone(),
             ..*self

@@ -34,6 +34,8 @@ pub struct Style {
     pub snake: bool,
     /// Calls with ids, where the format can do without.
     pub ids: bool,
+    /// Messages now in one form and now in another, where the format has several.
+    pub mixed: bool,
     /// A lone message of the user as a bare string, where the format has that.
     pub bare: bool,
 }

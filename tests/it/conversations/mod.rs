@@ -22,13 +22,13 @@ use agent::Agent;
 use body::{Draft, Message};
 
 use script::{Act, Edit, End, Said, Step};
-pub use script::{Script, scripts};
+pub use script::{ROUTES, Script, routes, scripts};
 
 /// How often each thing happened, by name.
 pub type Counts = BTreeMap<String, usize>;
 
 /// Host, format and models of each route.
-const HOSTS: [(&str, Format, [&str; 2]); script::ROUTES] = [
+const HOSTS: [(&str, Format, [&str; 2]); ROUTES] = [
     ("api.openai.com", Format::OpenaiChat, ["gpt-5.5", "gpt-6"]),
     ("localhost", Format::OpenaiChat, ["qwen-3", "qwen-4"]),
     (

@@ -80,6 +80,7 @@ impl World<'_> {
             snake: dice(3, 12) == 0,
             ids: dice(3, 13) == 0,
             bare: dice(3, 14) == 0,
+            mixed: dice(2, 15) == 0,
         };
         let own = (dice(2, 8) == 0).then(|| format!("session-{conversation}"));
         let mut agent = Agent {

@@ -1,5 +1,7 @@
 //! What may happen in a world of agents, as values that proptest makes and shrinks.
 
+use std::ops::Range;
+
 use proptest::prelude::*;
 
 /// One run: the route, how its agents write, and what happens.
@@ -99,33 +101,31 @@ pub enum End {
 
 pub const ROUTES: usize = 13;
 
-pub fn scripts() -> impl Strategy<Value = Script> {
-    let opener = prop_oneof![Just(Opener::Task), Just(Opener::Greeting), Just(Opener::FewShot)];
-    let steps = prop::collection::vec(step(), 5..13);
-    // One route alone, to look into what was found.
-    let routes = match std::env::var("INKFAST_ROUTE")
+/// Every route, or the one alone to look into what was found there.
+pub fn routes() -> Range<usize> {
+    match std::env::var("INKFAST_ROUTE")
         .ok()
         .and_then(|route| route.parse().ok())
     {
         Some(route) => route..route + 1,
         None => 0..ROUTES,
-    };
-    (
-        routes,
-        prop::bool::weighted(0.8),
-        0..4u8,
-        any::<u64>(),
-        opener,
-        steps,
-    )
-        .prop_map(|(route, loopback, text, seed, opener, steps)| Script {
+    }
+}
+
+/// Runs on one route.
+pub fn scripts(route: usize) -> impl Strategy<Value = Script> {
+    let opener = prop_oneof![Just(Opener::Task), Just(Opener::Greeting), Just(Opener::FewShot)];
+    let steps = prop::collection::vec(step(), 5..13);
+    (prop::bool::weighted(0.8), 0..4u8, any::<u64>(), opener, steps).prop_map(
+        move |(loopback, text, seed, opener, steps)| Script {
             route,
             loopback,
             text,
             seed,
             opener,
             steps,
-        })
+        },
+    )
 }
 
 fn step() -> impl Strategy<Value = Step> {

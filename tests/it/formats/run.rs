@@ -242,6 +242,7 @@ fn style(row: Row) -> Style {
         snake: false,
         ids: false,
         bare: false,
+        mixed: false,
     }
 }
 

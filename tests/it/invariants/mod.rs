@@ -10,36 +10,41 @@ use inkfast::prefix::policy::Mutant;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
-use crate::conversations::{Counts, How, run, scripts};
+use crate::conversations::{Counts, How, ROUTES, routes, run, scripts};
 
 pub use check::{Checker, Told, Violation};
 
-/// A runner whose conversations are the same on every machine.
-fn runner(cases: u32, seed: u8) -> TestRunner {
+/// A runner whose conversations are the same on every machine, and on a route alone.
+fn runner(cases: u32, seed: u8, route: usize) -> TestRunner {
     let config = Config {
         cases,
         max_shrink_iters: 2000,
         failure_persistence: None,
         ..Config::default()
     };
-    TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]))
+    let mut seed = [seed; 32];
+    seed[0] = route as u8;
+    TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed))
 }
 
-/// Runs random conversations, and shrinks the first that breaks an invariant.
-fn hold(cases: u32, seed: u8, on_disk: bool) -> Counts {
+/// Runs random conversations on each route, and shrinks the first of a route that breaks an invariant.
+fn hold(per_route: u32, seed: u8, on_disk: bool) -> Counts {
     let counts = std::cell::RefCell::new(Counts::new());
     let how = How {
         on_disk,
         mutant: None,
     };
-    let done = runner(cases, seed).run(&scripts(), |script| {
-        run(&script, how, &mut counts.borrow_mut()).map_err(|Violation { invariant, what }| {
-            TestCaseError::fail(format!("invariant {invariant}: {what}"))
+    let broken: Vec<String> = routes()
+        .filter_map(|route| {
+            let done = runner(per_route, seed, route).run(&scripts(route), |script| {
+                run(&script, how, &mut counts.borrow_mut()).map_err(|Violation { invariant, what }| {
+                    TestCaseError::fail(format!("invariant {invariant}: {what}"))
+                })
+            });
+            done.err().map(|failure| failure.to_string())
         })
-    });
-    if let Err(failure) = done {
-        panic!("{failure}");
-    }
+        .collect();
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
     counts.into_inner()
 }
 
@@ -51,11 +56,14 @@ fn assert_reached(counts: &Counts, names: &[&str], least: usize) {
     }
 }
 
+/// Conversations on each route in a test.
+const PER_ROUTE: u32 = 75;
+
 // Two tests of half the conversations each: they run side by side.
 #[test]
 fn hold_over_random_conversations() {
     reached(&hold(
-        number("INKFAST_CASES", 1000),
+        number("INKFAST_CASES", PER_ROUTE),
         number("INKFAST_SEED", 1) as u8,
         false,
     ));
@@ -63,12 +71,12 @@ fn hold_over_random_conversations() {
 
 #[test]
 fn hold_over_more_random_conversations() {
-    reached(&hold(1000, 2, false));
+    reached(&hold(PER_ROUTE, 2, false));
 }
 
 #[test]
 fn hold_over_random_conversations_on_disk() {
-    let counts = hold(100, 3, true);
+    let counts = hold(8, 3, true);
     assert_reached(&counts, &["reopened"], 100);
 }
 
@@ -83,7 +91,7 @@ fn reached(counts: &Counts) {
         "TwinsSent",
         "Compact",
     ];
-    assert_reached(counts, &acts, 150);
+    assert_reached(counts, &acts, 110);
     let acts = [
         "Model",
         "SubAgent",
@@ -93,7 +101,7 @@ fn reached(counts: &Counts) {
         "OwnSystem",
         "Tools",
     ];
-    assert_reached(counts, &acts, 80);
+    assert_reached(counts, &acts, 60);
     let edits = [
         "Line",
         "Todo",
@@ -105,7 +113,7 @@ fn reached(counts: &Counts) {
         "Back",
         "Whitespace",
     ];
-    assert_reached(counts, &edits, 100);
+    assert_reached(counts, &edits, 75);
     let ends = [
         "Answered",
         "Unseen",
@@ -114,7 +122,7 @@ fn reached(counts: &Counts) {
         "RateLimited",
         "Refused",
     ];
-    assert_reached(counts, &ends, 100);
+    assert_reached(counts, &ends, 75);
     let more = [
         "reopened",
         "tool results",
@@ -122,7 +130,7 @@ fn reached(counts: &Counts) {
         "interrupted",
         "twins of two heads",
     ];
-    assert_reached(counts, &more, 100);
+    assert_reached(counts, &more, 75);
     assert_reached(
         counts,
         &["tidied", "pruned", "anew", "outcome deferred", "outcome no_slot"],
@@ -135,7 +143,7 @@ fn reached(counts: &Counts) {
         "outcome rebaseline(tools)",
         "outcome adopted",
     ];
-    assert_reached(counts, &outcomes, 20);
+    assert_reached(counts, &outcomes, 15);
 }
 
 /// A fault in the planner must be caught by the invariant that it breaks.
@@ -144,9 +152,9 @@ fn caught(mutant: Mutant, invariant: u8) {
         mutant: Some((mutant, invariant)),
         on_disk: false,
     };
-    let mut runner = runner(1, 5);
-    let broken = (0..300).any(|_| {
-        let script = scripts().new_tree(&mut runner).unwrap().current();
+    let mut runner = runner(1, 5, 0);
+    let broken = (0..300).any(|count| {
+        let script = scripts(count % ROUTES).new_tree(&mut runner).unwrap().current();
         run(&script, how, &mut Counts::new()).is_err()
     });
     assert!(broken, "{mutant:?} was not caught by invariant {invariant}");

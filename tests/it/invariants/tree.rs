@@ -66,12 +66,16 @@ impl Tree {
         }
     }
 
-    /// A message, a block, a tool or a call: its members in any order, no markers, one text block as its string.
+    /// A message, a block, a tool or a call: its members in any order, no markers, one text block as its string, no
+    /// word on that it is a message.
     pub fn envelope(&self) -> String {
         let Self::Obj(members) = self else {
             return self.plain();
         };
-        let members = members.iter().filter(|(key, _)| key != "cache_control");
+        let says = |key: &str, value: &Tree| (key, value.str()) != ("type", Some("message"));
+        let members = members
+            .iter()
+            .filter(|(key, value)| key != "cache_control" && says(key, value));
         let mut members: Vec<String> = members
             .map(|(key, value)| format!("{key:?}:{}", member(key, value)))
             .collect();

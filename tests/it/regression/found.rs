@@ -162,3 +162,156 @@ fn a_node_that_moved_to_a_branchs_item_keeps_its_form_there() {
     let bare = messages(&branch.out)[3].replace(r#","cache_control":{"type":"ephemeral"}"#, "");
     assert_eq!(messages(&next.out)[3], bare);
 }
+
+/// A turn of two calls, their results (the first as `result`), and what was said since.
+fn called(result: &str, since: &[String]) -> Vec<String> {
+    let call = |id: &str| format!(r#"{{"type":"tool_use","id":"{id}","name":"shell","input":{{}}}}"#);
+    let given =
+        |id: &str, said: &str| format!(r#"{{"type":"tool_result","tool_use_id":"{id}","content":"{said}"}}"#);
+    let calls = format!("[{},{}]", call("call_1"), call("call_2"));
+    let results = format!("[{},{}]", given("call_1", result), given("call_2", "ok"));
+    let mut talk = vec![
+        user("q0"),
+        format!(r#"{{"role":"assistant","content":{calls}}}"#),
+        format!(r#"{{"role":"user","content":{results}}}"#),
+    ];
+    talk.extend_from_slice(since);
+    talk
+}
+
+#[test]
+fn a_pruned_history_goes_on_behind_the_answer_that_stands_in_it() {
+    let mut core = anthropic();
+    let (one, two) = (quoted(&head("one")), quoted(&head("two")));
+    let calls = Answer {
+        calls: vec!["call_1".to_owned(), "call_2".to_owned()],
+        ..answer("")
+    };
+    core.exchange(&claude(&one, &called("", &[])[..1]), Hints::default(), &calls);
+    // One answer to two heads.
+    let bodies = [&one, &two].map(|head| claude(head, &called("a long result", &[])));
+    let twins = bodies.each_ref().map(|body| core.send(body, Hints::default()));
+    twins.iter().for_each(|turn| core.end(turn.seq, &answer("OK.")));
+    assert_eq!(twins.each_ref().map(|turn| turn.lowered.nodes.len()), [0, 1]);
+    // It goes on under the first; what comes then was written without the update.
+    let mut since = vec![said("OK."), user("q1")];
+    let long = "It was a long way. ".repeat(12);
+    let on = ask(&mut core, &claude(&one, &called("a long result", &since)), &long);
+    assert!(on.lowered.nodes.is_empty());
+    since.extend([said(&long), user("q2")]);
+    let pruned = ask(&mut core, &claude(&two, &called("[cleared]", &since)), "Done.");
+    assert_eq!(pruned.plan.parent.as_ref().map(|parent| parent.seq), Some(on.seq));
+    let places = pruned.lowered.nodes.iter().map(|node| node.position as usize);
+    assert_eq!(places.collect::<Vec<_>>(), [pruned.request.history.len()]);
+}
+
+#[test]
+fn a_pruned_history_goes_on_with_the_farthest_request_though_its_answer_was_not_seen() {
+    let mut core = Core::new(Format::OpenaiChat, "localhost");
+    let call = |id: &str| {
+        let function = r#"{"name":"shell","arguments":"{}"}"#;
+        let call = format!(r#"{{"id":"{id}","type":"function","function":{function}}}"#);
+        format!(r#"{{"role":"assistant","content":null,"tool_calls":[{call}]}}"#)
+    };
+    let result =
+        |id: &str, text: &str| format!(r#"{{"role":"tool","tool_call_id":"{id}","content":"{text}"}}"#);
+    let called = |id: &str| Answer {
+        calls: vec![id.to_owned()],
+        ..answer("")
+    };
+    let mut talk = vec![user("q0")];
+    core.exchange(&chat(&[head("one")], &talk), Hints::default(), &called("c1"));
+    talk.extend([call("c1"), result("c1", "a long result")]);
+    ask(&mut core, &chat(&[head("one")], &talk), "a1");
+    talk.extend([said("a1"), user("q1")]);
+    let update = ask(&mut core, &chat(&[head("two")], &talk), "a2");
+    assert_eq!(update.lowered.nodes.len(), 1);
+    talk.extend([said("a2"), user("q2")]);
+    // The process dies over this one.
+    core.send(&chat(&[head("two")], &talk), Hints::default());
+    talk.extend([call("c2"), result("c2", "ok")]);
+    // No place in a tool loop: from here on without the update, under the client's own head.
+    let passed = ask(&mut core, &chat(&[head("three")], &talk), "a3");
+    assert_eq!(passed.plan.outcome, Outcome::PassedThrough);
+    talk.extend([said("a3"), user("q3")]);
+    let unseen = ask(&mut core, &chat(&[head("three")], &talk), "");
+    talk.extend([said("a4"), user("q4")]);
+    talk[2] = result("c1", "[cleared]");
+    let pruned = ask(&mut core, &chat(&[head("three")], &talk), "a5");
+    assert_eq!(
+        pruned.plan.parent.as_ref().map(|parent| parent.seq),
+        Some(unseen.seq)
+    );
+    assert!(pruned.lowered.nodes.is_empty());
+}
+
+#[test]
+fn a_retry_behind_a_compaction_goes_out_as_it_went_out() {
+    let mut core = anthropic();
+    let (one, two) = (quoted(&head("one")), quoted(&head("two")));
+    ask(&mut core, &claude(&one, &history(5)), "a5");
+    let mut talk = vec![
+        user("Summary of what was said."),
+        user("q4"),
+        said("a5"),
+        user("q6"),
+    ];
+    // The process dies over this one.
+    core.send(&claude(&one, &talk), Hints::default());
+    talk.extend([said("a7"), user("q8")]);
+    let body = claude(&two, &talk);
+    let first = ask(&mut core, &body, "a9");
+    assert_eq!(first.lowered.nodes.len(), 1);
+    assert_eq!(ask(&mut core, &body, "b9").out, first.out);
+}
+
+#[test]
+fn an_equal_answer_to_another_question_takes_no_update_off() {
+    let mut core = anthropic();
+    let (one, two) = (quoted(&head("one")), quoted(&head("two")));
+    let talk = |question: &str| vec![user("q1"), said("Done."), user(question)];
+    ask(&mut core, &claude(&one, &talk("")[..1]), "Done.");
+    // What it was answered was not seen.
+    let update = ask(&mut core, &claude(&two, &talk("q2")), "");
+    assert_eq!(update.lowered.nodes.len(), 1);
+    let other = ask(&mut core, &claude(&one, &talk("And then?")), "Yes.");
+    assert!(other.lowered.nodes.is_empty());
+    let on = [talk("q2"), vec![said("Yes."), user("q3")]].concat();
+    let on = ask(&mut core, &claude(&two, &on), "Well.");
+    assert_extends(&update, &on);
+    assert_eq!(on.lowered.nodes.len(), 1);
+}
+
+#[test]
+fn a_message_is_one_item_however_it_is_written() {
+    let forms = [
+        r#""Hello!""#,
+        r#"[{"role":"user","content":"Hello!"}]"#,
+        r#"[{"type":"message","role":"user","content":"Hello!"}]"#,
+        r#"[{"role":"user","content":[{"type":"input_text","text":"Hello!"}]}]"#,
+        r#"[{"type":"message","role":"user","content":[{"type":"input_text","text":"Hello!"}]}]"#,
+        r#"[{"role":"user","type":"message","content":"Hello!"}]"#,
+        r#"[{"role":"user","content":"Hello!","type":"message"}]"#,
+    ];
+    let body = |input: &str| {
+        let head = head("one");
+        Bytes::from(format!(
+            r#"{{"model":"gpt-5.5","instructions":"{head}","input":{input}}}"#
+        ))
+    };
+    for first in forms {
+        for second in &forms[1..] {
+            let mut core = Core::new(Format::OpenaiResponses, "api.openai.com");
+            ask(&mut core, &body(first), "Hi.");
+            let item = second.strip_suffix(']').unwrap();
+            let since = r#"{"role":"assistant","content":"Hi."},{"role":"user","content":"Go on."}"#;
+            let next = ask(&mut core, &body(&format!("{item},{since}]")), "Done.");
+            let verdict = next.plan.received;
+            assert_eq!(
+                (next.plan.shared, verdict.to_string().as_str()),
+                (1, "extend/none"),
+                "{first} {second}"
+            );
+        }
+    }
+}

@@ -16,8 +16,6 @@ use crate::translate::{model_in_path, route_of, said_in, spoken, translate};
 const OTHERWISE: &[(&str, Format, usize, &str)] = &[
     ("s11-", Format::AnthropicMessages, 3, BEHIND),
     ("s11-", Format::BedrockConverse, 3, BEHIND),
-    ("s11-", Format::AnthropicMessages, 5, SAME_ANSWER),
-    ("s11-", Format::BedrockConverse, 5, SAME_ANSWER),
     ("s13-", Format::AnthropicMessages, 3, BEHIND),
     ("s13-", Format::BedrockConverse, 3, BEHIND),
     ("s15-", Format::AnthropicMessages, 1, BLOCK),
@@ -34,9 +32,6 @@ const GROWN: &str = "a message that gains a part is another item, and the update
 const IN_FRONT: &str = "the update stands in front of the question, and goes on standing there";
 const BLOCKS: &str = "a text is written as a block here from the start, not as a string first";
 const BLOCK: &str = "a block behind the results is a place in a tool loop";
-// One and the same answer to two questions of one length: it is taken to have been written without the update.
-const SAME_ANSWER: &str =
-    "an equal answer behind another question, in front of which the update did not stand";
 
 /// What a format has no words for: sequence, formats, why.
 const UNSAID: &[(&str, &[Format], &str)] = &[

@@ -17,15 +17,12 @@ impl Draft {
             _ => (None, self.head.as_slice()),
         };
         members.extend(instructions.map(|said| ("instructions".to_owned(), text(said))));
-        let mut items: Vec<Json> = leading
-            .iter()
-            .map(|said| message(style, self.role, "input_text", said))
-            .collect();
+        let mut items: Vec<Json> = leading.iter().map(|said| self.message(self.role, said)).collect();
         self.history
             .iter()
             .for_each(|message| self.items(message, &mut items));
         let input = match (items.is_empty() || leading.is_empty(), self.history.as_slice()) {
-            (true, [Message::User(said)]) if style.bare && !style.blocks => text(said),
+            (true, [Message::User(said)]) if style.bare => text(said),
             _ => Json::Arr(items),
         };
         members.push(("input".to_owned(), input));
@@ -41,13 +38,13 @@ impl Draft {
     fn items(&self, said: &Message, out: &mut Vec<Json>) {
         let style = &self.style;
         match said {
-            Message::User(said) => out.push(message(style, "user", "input_text", said)),
+            Message::User(said) => out.push(self.message("user", said)),
             Message::Reminded(reminder, said) => {
                 let parts = [reminder, said].map(|said| part(style, "input_text", said));
                 let content = Json::Arr(parts.to_vec());
                 out.push(envelope(style, [("role", text("user")), ("content", content)]));
             }
-            Message::System(said) => out.push(message(style, self.role, "input_text", said)),
+            Message::System(said) => out.push(self.message(self.role, said)),
             Message::Assistant {
                 text: said,
                 calls,
@@ -71,11 +68,27 @@ impl Draft {
                     )
                 };
                 out.extend(results.iter().map(output));
-                out.extend(
-                    said.as_ref()
-                        .map(|said| message(style, "user", "input_text", said)),
-                );
+                out.extend(said.as_ref().map(|said| self.message("user", said)));
             }
+        }
+    }
+
+    /// `type` may be left out, and one part be its text; who mixes that does so from one turn to the next.
+    fn message(&self, role: &str, said: &str) -> Json {
+        let style = &self.style;
+        let turn = self.history.len() / 2;
+        let (typed, parts) = match style.mixed {
+            true => (turn.is_multiple_of(2), turn.is_multiple_of(3)),
+            false => (style.blocks, style.blocks),
+        };
+        let content = match parts {
+            true => Json::Arr(vec![part(style, "input_text", said)]),
+            false => text(said),
+        };
+        let (role, content) = (("role", text(role)), ("content", content));
+        match typed {
+            true => envelope(style, [("type", text("message")), role, content]),
+            false => envelope(style, [role, content]),
         }
     }
 }
@@ -86,25 +99,6 @@ fn reads_instructions_last(model: &str) -> bool {
 
 fn part(style: &Style, kind: &str, said: &str) -> Json {
     envelope(style, [("type", text(kind)), ("text", text(said))])
-}
-
-/// `type` may be left out.
-fn message(style: &Style, role: &str, kind: &str, said: &str) -> Json {
-    let content = match style.blocks {
-        true => Json::Arr(vec![part(style, kind, said)]),
-        false => text(said),
-    };
-    if style.blocks {
-        return envelope(
-            style,
-            [
-                ("type", text("message")),
-                ("role", text(role)),
-                ("content", content),
-            ],
-        );
-    }
-    envelope(style, [("role", text(role)), ("content", content)])
 }
 
 /// As the client got it.
