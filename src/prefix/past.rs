@@ -56,7 +56,7 @@ pub struct Path {
     pub last_words: Sketch,
     /// The answer that was seen.
     pub answer: Option<AnswerMark>,
-    /// History items of the lineage's first request: never evidence.
+    /// History items that the client brought along, in the lineage's first request or on leaving it: never evidence.
     pub first_items: u32,
     /// Who the client said that it was.
     pub hints: Hints,

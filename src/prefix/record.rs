@@ -44,7 +44,7 @@ pub fn sent(
         items: items(request),
         last_words: last_words(request),
         answer: None,
-        first_items: parent.map_or(request.history.len() as u32, |parent| parent.first_items),
+        first_items: first_items(request, plan),
         hints: request.hints.clone(),
         request: keys.request,
         at_ms: now_ms,
@@ -59,7 +59,7 @@ pub fn sent(
         index: index(request, scope, keys, plan),
         path,
         shared: plan.shared as u32,
-        carries: plan.carries,
+        carries: plan.carries && !parent.is_some_and(|parent| answered_otherwise(request, parent)),
         durable: (plan.is_durable() || moved) && plan.mutant != Some(Mutant::SendBeforeRecord),
     }
 }
@@ -81,6 +81,27 @@ fn tools(request: &Request, parent: Option<&Path>) -> Arc<[super::item::ToolMark
 fn last_words(request: &Request) -> Sketch {
     let words = request.history.last().and_then(|item| item.words.as_ref());
     words.map_or_else(|| Sketch::of(""), |words| (**words).clone())
+}
+
+/// How many items are no evidence. A request that leaves its lineage's first one otherwise than that was answered (an
+/// equal chat that opens with more examples) brought all it holds along, as a first one does.
+fn first_items(request: &Request, plan: &Plan) -> u32 {
+    let brought = request.history.len() as u32;
+    let Some(parent) = plan.parent.as_deref() else {
+        return brought;
+    };
+    let within_first = plan.shared as u32 <= parent.first_items;
+    let leaves = parent.seq == parent.lineage || plan.shared < parent.items.len();
+    if within_first && leaves && answered_otherwise(request, parent) {
+        brought
+    } else {
+        parent.first_items
+    }
+}
+
+/// The answer that the path is known to have got stands nowhere in the request.
+fn answered_otherwise(request: &Request, path: &Path) -> bool {
+    path.answer.is_some() && request.history.iter().all(|item| item.answer != path.answer)
 }
 
 /// The keys of what is new in this request: its items' chains, the assistant items that the lineage gained, itself.

@@ -315,3 +315,45 @@ fn a_message_is_one_item_however_it_is_written() {
         }
     }
 }
+
+/// Two examples, as a client puts them in front of each chat.
+fn examples() -> [String; 4] {
+    [
+        user("Colour of red?"),
+        said("red"),
+        user("Colour of blue?"),
+        said("blue"),
+    ]
+}
+
+#[test]
+fn examples_that_a_branch_brought_are_no_evidence_of_a_strangers_conversation() {
+    let own = |name: &str| chat_of(name, &[&examples()[..], &[user("Go on.")]].concat());
+    for went_on in [false, true] {
+        let mut core = openai();
+        ask(&mut core, &chat_of("Ann", &examples()[..3]), "azure");
+        if went_on {
+            let talk = [&examples()[..3], &[said("azure"), user("Thanks.")]].concat();
+            ask(&mut core, &chat_of("Ann", &talk), "Welcome.");
+        }
+        ask(&mut core, &own("Ann"), "Done.");
+        assert_eq!(ask(&mut core, &own("Bob"), "Done.").out, own("Bob"), "{went_on}");
+    }
+}
+
+#[test]
+fn an_equal_chat_that_was_answered_otherwise_does_not_carry_a_chat_on() {
+    let mut core = openai();
+    core.loopback = false;
+    let long = "Blue is the colour of a clear sky at noon. ".repeat(6);
+    let first = ask(&mut core, &chat_of("Ann", &examples()[..3]), &long);
+    let other = [&examples()[..], &[user("Go on.")]].concat();
+    ask(&mut core, &chat_of("Ann", &other), "Done.");
+    let talk = [&examples()[..3], &[said(&long), user("Go on.")]].concat();
+    let next = ask(&mut core, &chat_of("Ann", &talk), "Done.");
+    assert_eq!(next.plan.parent.map(|parent| parent.seq), Some(first.seq));
+}
+
+fn chat_of(name: &str, history: &[String]) -> Bytes {
+    chat(&[format!("{} You work for {name}.", head("one"))], history)
+}
