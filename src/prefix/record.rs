@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::digest::{Chain, Digest};
-use super::item::{FrozenHead, Kind, Mark, Request};
+use super::item::{FrozenHead, Item, Kind, Mark, Request, Role};
 use super::keys::{Keys, Scope, assistant_keys, chain_key};
 use super::past::{Node, Path, Sent, State};
 use super::plan::{Outcome, Plan};
@@ -83,20 +83,19 @@ fn last_words(request: &Request) -> Sketch {
     words.map_or_else(|| Sketch::of(""), |words| (**words).clone())
 }
 
-/// How many items are no evidence. A request that leaves its lineage's first one otherwise than that was answered (an
-/// equal chat that opens with more examples) brought all it holds along, as a first one does.
+/// How many items are no evidence. A request that goes on from what its lineage's first one held otherwise than that was
+/// answered (an equal chat that opens with more examples) brought its assistant items along, as a first one does.
 fn first_items(request: &Request, plan: &Plan) -> u32 {
-    let brought = request.history.len() as u32;
     let Some(parent) = plan.parent.as_deref() else {
-        return brought;
+        return request.history.len() as u32;
     };
     let within_first = plan.shared as u32 <= parent.first_items;
-    let leaves = parent.seq == parent.lineage || plan.shared < parent.items.len();
-    if within_first && leaves && answered_otherwise(request, parent) {
-        brought
-    } else {
-        parent.first_items
+    if !within_first || !answered_otherwise(request, parent) {
+        return parent.first_items;
     }
+    let said = |item: &Item| item.mark.role == Role::Assistant;
+    let brought = request.history.iter().rposition(said).map_or(0, |last| last + 1);
+    parent.first_items.max(brought as u32)
 }
 
 /// The answer that the path is known to have got stands nowhere in the request.
