@@ -6,8 +6,8 @@ use inkfast::ledger::{MemoryLedger, Outcome as Ended};
 use inkfast::prefix::guard::{self, Departure};
 use inkfast::prefix::item::{Mark, Request, Role, prompt_digest};
 use inkfast::prefix::keys::response_key;
-use inkfast::prefix::past::Seq;
-use inkfast::prefix::{Outcome, Plan, Scope, apply, decide, held, keys, record};
+use inkfast::prefix::past::{Seq, Slot};
+use inkfast::prefix::{NewNode, Outcome, Plan, Scope, apply, decide, held, keys, record};
 use inkfast::prompt::derive;
 use inkfast::wire::format::Format;
 use inkfast::wire::lower::Lowered;
@@ -129,9 +129,11 @@ impl Talk {
         if !own.eq(path.items.iter().map(|mark| mark.canonical)) {
             return;
         }
+        // An update behind a text that was sent already goes on behind that text, inside its message.
+        let behind = |node: &NewNode| node.spot.slot == Slot::Trail && node.spot.position == path.items.len();
+        let fixed = before.items.len() - usize::from(plan.new_node.as_ref().is_some_and(behind));
         let marks = out.history.iter().map(|item| item.mark.canonical);
-        let stands = before
-            .items
+        let stands = before.items[..fixed]
             .iter()
             .zip(marks)
             .all(|(before, now)| before.canonical == now);
