@@ -115,7 +115,7 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
     }
     let alike = || alike(request, path);
     // A frozen head that is not the request's own must be this conversation's: equal prompts do not show that.
-    let other_baseline = path.baseline.prompt != request.head.prompt;
+    let other_baseline = path.baseline.prompt != request.head.prompt || other_roles(request, path);
     let needs_evidence = !head_equal || shared == 0 || other_baseline;
     let bypass = policy.mutant == Some(Mutant::AskNoEvidence) && shared > 0;
     if needs_evidence && evidence == Evidence::None && !bypass {
@@ -138,6 +138,13 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
         answered_next,
         evidence,
     })
+}
+
+/// A message of the frozen head has another role than the request's: the same prompt, and yet other bytes.
+fn other_roles(request: &Request, path: &Path) -> bool {
+    let own = request.head.blocks.iter().map(|block| &block.frozen);
+    let mut pairs = own.zip(&path.baseline.blocks);
+    pairs.any(|(own, frozen)| own.is_message() && frozen.is_message() && own.role != frozen.role)
 }
 
 /// How many items stand, and those of which the model's words still stand at their place behind what was rewritten.

@@ -84,6 +84,10 @@ pub fn request_key(scope: Scope, request: &Request) -> Digest {
     if let Some(response) = request.continues {
         hasher.part(b"behind").part(&response.0);
     }
+    // A request that is seen again goes out in the bytes of the one before: the head's roles are among them.
+    for block in &request.head.blocks {
+        hasher.part(block.frozen.role.as_bytes());
+    }
     hasher.finish()
 }
 

@@ -38,7 +38,7 @@ fn every_verdict_line_matches_its_pattern() {
             run(&sequence, format, &mut wrong);
         }
     }
-    assert!(count >= 25, "only {count} sequences of the two formats");
+    assert!(count >= 25, "only {count} sequences");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

@@ -81,6 +81,10 @@ fn hold_over_random_conversations_on_disk() {
 }
 
 fn reached(counts: &Counts) {
+    if std::env::var_os("INKFAST_ROUTE").is_some() {
+        // One route alone is a search for a failure, and too small to reach all.
+        return;
+    }
     let acts = [
         "Next",
         "Retry",

@@ -363,3 +363,21 @@ fn an_equal_chat_that_was_answered_otherwise_does_not_carry_a_chat_on() {
 fn chat_of(name: &str, history: &[String]) -> Bytes {
     chat(&[format!("{} You work for {name}.", head("one"))], history)
 }
+
+#[test]
+fn a_retry_of_a_chat_that_failed_is_not_an_equal_chat_under_another_role() {
+    let mut core = openai();
+    core.loopback = false;
+    let body = chat_of("Ann", &history(1));
+    let overloaded = Answer {
+        status: 529,
+        ..answer("")
+    };
+    let failed = core.exchange(&body, Hints::default(), &overloaded);
+    let text = String::from_utf8(body.to_vec()).unwrap();
+    let other = Bytes::from(text.replacen(r#""role":"system""#, r#""role":"developer""#, 1));
+    assert_ne!(other, body);
+    ask(&mut core, &other, "a1");
+    let again = ask(&mut core, &body, "a1");
+    assert_eq!(again.out, failed.out);
+}
