@@ -12,8 +12,10 @@
 //! - [`prefix`]: what was sent, what a request continues, what goes out; the verdicts
 //! - [`wire`]: one file per wire format: items of a request, edits of its bytes, usage of a response
 //! - [`route`]: facts about providers, from a table
+//! - [`encoding`], [`identity`]: content encodings undone; who a client says that it is
 //! - [`ledger`]: what was sent, kept in memory or SQLite
 //! - [`config`], [`metrics`]: parsed once; every metric name and label in one place
+//! - [`audit`], [`report`]: recorded traffic judged, and what is told of it
 //! - [`error`] and [`proxy`]: listeners, the life of a request, the upstream client, the admin port
 //! - [`cli`]: the command line
 //!
@@ -21,14 +23,18 @@
 
 #![forbid(unsafe_code)]
 
+pub mod audit;
 pub mod cli;
 pub mod config;
+pub mod encoding;
 pub mod error;
+pub mod identity;
 pub mod ledger;
 pub mod metrics;
 pub mod prefix;
 pub mod prompt;
 pub mod proxy;
+pub mod report;
 pub mod route;
 pub mod sim;
 pub mod wire;

@@ -4,7 +4,9 @@
 //! is the table that is built in; rows of a user's own table come before its rows. [`warmth`] and
 //! [`evidence`] say what the token counts of answers teach.
 
+pub mod diagnosis;
 pub mod evidence;
+pub mod loss;
 pub mod warmth;
 
 use serde::{Deserialize, Serialize};

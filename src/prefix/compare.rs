@@ -142,6 +142,7 @@ impl View<'_> {
             class,
             cause,
             item,
+            change: None,
             span,
             kept,
             before,

@@ -30,7 +30,7 @@ pub enum Class {
     Rewrite,
 }
 
-/// Why the first changed item changed. A closed set; what no rule fills yet is not listed.
+/// Why the first changed item changed. A closed set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// Nothing changed.
@@ -39,6 +39,8 @@ pub enum Cause {
     ModelChanged,
     /// A parameter that the provider renders.
     ParametersChanged,
+    /// The key by which a provider routes to a machine that has the prefix.
+    RoutingKeyChanged,
     /// New tools beside the old ones.
     ToolsAdded,
     /// Tools are gone.
@@ -47,12 +49,16 @@ pub enum Cause {
     ToolsReordered,
     /// A tool of the same name reads otherwise.
     ToolChanged,
+    /// The same members of a schema, of arguments or of a tool's input, in another order.
+    KeyOrder,
     /// The head reads otherwise.
     SystemChanged,
     /// The head differs in spans of a volatile kind only.
     SystemVolatile(VolatileKind),
     /// The same head blocks in another order.
     SystemReordered,
+    /// What stood, or would stand, as an operator's message in the history was put into the head.
+    SystemHoisted,
     /// A sent item reads otherwise.
     HistoryEdited,
     /// The oldest items are gone.
@@ -61,10 +67,36 @@ pub enum Cause {
     HistoryCompacted,
     /// Sent items stand in another order.
     ItemsReordered,
+    /// An old tool result was cut or replaced by a notice.
+    ToolResultPruned,
+    /// An image or document of a sent message is gone.
+    ImageRemoved,
+    /// Thinking or reasoning of a past answer was left out.
+    ReasoningRemoved,
+    /// The same items under other ids.
+    IdsRegenerated,
+    /// A reminder or context block of a sent message was dropped, moved or trimmed.
+    DecorationChanged,
+    /// A sent message differs in spans of a volatile kind only, or its context block was written anew.
+    MessageVolatile,
+    /// The same text in other blocks or messages.
+    MessageReshaped,
     /// New items stand between sent ones.
     ItemsInserted,
+    /// White space only.
+    Whitespace,
+    /// The same content from another speaker.
+    RoleChanged,
     /// Equal in normal form, written otherwise.
     Reserialised,
+    /// More cache markers than the provider takes.
+    MarkerLimit,
+    /// Cache markers of a longer lifetime behind those of a shorter.
+    MarkerTtlOrder,
+    /// A cache marker that was there is gone, and none stands behind it.
+    MarkerLost,
+    /// Something changed, and what is known does not tell what.
+    Unknown,
     /// By the proxy: no legal place for an update.
     NoSlot,
     /// By the proxy: the upstream refused the edited form.
@@ -73,6 +105,49 @@ pub enum Cause {
     Guard,
     /// By the proxy: the prompt was folded into the head.
     Rebaseline,
+    /// By the proxy: nothing was known of the history, so the head was frozen as it came.
+    UnknownHistory,
+}
+
+/// What can be done about a cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Remedy {
+    /// Nothing is wrong.
+    None,
+    /// The new text can go out as an item behind the history.
+    Append,
+    /// What was sent before can be sent again as it was.
+    PinBytes,
+    /// The order of before can be sent again.
+    PinOrder,
+    /// The text is volatile: it can wait for the next user turn, or go to the end.
+    Volatile,
+    /// Only the client can do something; it goes out as it is and is named.
+    ReportOnly,
+}
+
+/// The parts of a prefix, in the provider's order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// A parameter that is no item.
+    Param,
+    /// A tool.
+    Tool,
+    /// A block of the head.
+    Head,
+    /// An item of the history.
+    History,
+}
+
+/// The first item that changed, on both sides.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change {
+    /// What kind of place it is.
+    pub part: Part,
+    /// Its ordinal in that part of the earlier request, counted in the client's own items; none where it is new.
+    pub old: Option<usize>,
+    /// Its ordinal in that part of the later request; none where it is gone.
+    pub new: Option<usize>,
 }
 
 /// What a request did to the prefix that it continues.
@@ -84,6 +159,8 @@ pub struct Verdict {
     pub cause: Cause,
     /// That item, as it is printed: `tools[3]:read_file`, `system[1]`, `messages[12].content[0]`, `param:model`.
     pub item: Option<String>,
+    /// That item's ordinals; none where nothing changed or a parameter did.
+    pub change: Option<Change>,
     /// The bytes of the item's text that changed, where the head changed.
     pub span: Option<Range<usize>>,
     /// Bytes of the prefix that stand, in normal form.
@@ -99,6 +176,7 @@ impl Verdict {
             class: Class::NewLineage,
             cause: Cause::None,
             item: None,
+            change: None,
             span: None,
             kept: 0,
             before: 0,
@@ -138,23 +216,60 @@ impl Cause {
             Self::None => "none",
             Self::ModelChanged => "model_changed",
             Self::ParametersChanged => "parameters_changed",
+            Self::RoutingKeyChanged => "routing_key_changed",
             Self::ToolsAdded => "tools_added",
             Self::ToolsRemoved => "tools_removed",
             Self::ToolsReordered => "tools_reordered",
             Self::ToolChanged => "tool_changed",
+            Self::KeyOrder => "key_order",
             Self::SystemChanged => "system_changed",
             Self::SystemVolatile(_) => "system_volatile",
             Self::SystemReordered => "system_reordered",
+            Self::SystemHoisted => "system_hoisted",
             Self::HistoryEdited => "history_edited",
             Self::HistoryTruncated => "history_truncated",
             Self::HistoryCompacted => "history_compacted",
             Self::ItemsReordered => "items_reordered",
+            Self::ToolResultPruned => "tool_result_pruned",
+            Self::ImageRemoved => "image_removed",
+            Self::ReasoningRemoved => "reasoning_removed",
+            Self::IdsRegenerated => "ids_regenerated",
+            Self::DecorationChanged => "decoration_changed",
+            Self::MessageVolatile => "message_volatile",
+            Self::MessageReshaped => "message_reshaped",
             Self::ItemsInserted => "items_inserted",
+            Self::Whitespace => "whitespace",
+            Self::RoleChanged => "role_changed",
             Self::Reserialised => "reserialised",
+            Self::MarkerLimit => "marker_limit",
+            Self::MarkerTtlOrder => "marker_ttl_order",
+            Self::MarkerLost => "marker_lost",
+            Self::Unknown => "unknown",
             Self::NoSlot => "no_slot",
             Self::Refused => "refused",
             Self::Guard => "guard",
             Self::Rebaseline => "rebaseline",
+            Self::UnknownHistory => "unknown_history",
+        }
+    }
+
+    /// What can be done about it.
+    pub fn remedy(self) -> Remedy {
+        match self {
+            Self::None | Self::ModelChanged => Remedy::None,
+            Self::SystemChanged | Self::SystemHoisted | Self::MessageVolatile => Remedy::Append,
+            Self::SystemVolatile(_) => Remedy::Volatile,
+            Self::ToolsReordered | Self::SystemReordered | Self::ItemsReordered => Remedy::PinOrder,
+            Self::ToolChanged
+            | Self::KeyOrder
+            | Self::ReasoningRemoved
+            | Self::IdsRegenerated
+            | Self::DecorationChanged
+            | Self::MessageReshaped
+            | Self::Whitespace
+            | Self::RoleChanged
+            | Self::Reserialised => Remedy::PinBytes,
+            _ => Remedy::ReportOnly,
         }
     }
 
@@ -164,6 +279,20 @@ impl Cause {
             self,
             Self::HistoryEdited | Self::HistoryTruncated | Self::ItemsInserted | Self::ItemsReordered
         )
+    }
+}
+
+impl Remedy {
+    /// As printed.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Append => "append",
+            Self::PinBytes => "pin_bytes",
+            Self::PinOrder => "pin_order",
+            Self::Volatile => "volatile",
+            Self::ReportOnly => "report_only",
+        }
     }
 }
 

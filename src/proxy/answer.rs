@@ -4,7 +4,8 @@ use bytes::Bytes;
 use hyper::{HeaderMap, header::CONTENT_TYPE};
 
 use crate::{
-    proxy::{encoding::SideDecoder, headers, observe::Observer},
+    encoding::{self, SideDecoder},
+    proxy::observe::Observer,
     wire::{
         Framing,
         answer::{Reader, Reading},
@@ -24,7 +25,7 @@ pub struct LastEvent(Option<Format>);
 impl AnswerReader {
     /// A reader for an answer with these headers; `format` is none where it is not to be read.
     pub fn new(format: Option<Format>, headers: &HeaderMap) -> Self {
-        let decoder = SideDecoder::new(&headers::content_encoding(headers));
+        let decoder = SideDecoder::new(&encoding::of_headers(headers));
         let input = format
             .zip(decoder)
             .map(|(format, decoder)| (decoder, Reader::new(format, framing(format, headers))));
@@ -54,7 +55,7 @@ impl Observer for AnswerReader {
 impl LastEvent {
     /// For an answer with these headers. An encoded one is not looked into; its end is its last event.
     pub fn new(format: Option<Format>, headers: &HeaderMap) -> Self {
-        let plain = headers::content_encoding(headers).is_empty();
+        let plain = encoding::of_headers(headers).is_empty();
         Self(format.filter(|format| plain && framing(*format, headers) != Framing::Body))
     }
 

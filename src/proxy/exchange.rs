@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     error::RequestError,
+    identity,
     prefix::{
         Outcome,
         digest::Digest,
@@ -86,7 +87,7 @@ async fn open(
     line: &mut RequestLine,
 ) -> Result<(Answered, Option<Arc<Prompt>>), RequestError> {
     let (head, body) = request.into_parts();
-    line.session = headers::hints(&head.headers)
+    line.session = identity::hints(&head.headers)
         .session
         .map(|session| proxy.tenants.session_label(session));
     let target =

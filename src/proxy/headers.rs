@@ -11,8 +11,6 @@ use hyper::{
     },
 };
 
-use crate::prefix::{digest::Digest, item::Hints};
-
 /// Headers for the upstream, whose body has `length` bytes; `None` where only the client's own header can
 /// tell, if it has one. `decoded` says that the body's encoding was undone. The host is the client library's to add,
 /// since HTTP/2 has it elsewhere.
@@ -33,23 +31,6 @@ pub fn to_upstream(headers: &HeaderMap, length: Option<u64>, decoded: bool) -> H
 /// them.
 pub fn to_downstream(headers: &HeaderMap) -> HeaderMap {
     end_to_end(headers, |_| true)
-}
-
-/// Who the client says that it is: digests of the first header of each kind that it sent.
-pub fn hints(headers: &HeaderMap) -> Hints {
-    let first = |names: &[&str]| {
-        names
-            .iter()
-            .filter_map(|name| headers.get(*name))
-            .map(HeaderValue::as_bytes)
-            .find(|value| !value.trim_ascii().is_empty())
-            .map(|value| Digest::of("inkfast hint v1", value.trim_ascii()))
-    };
-    Hints {
-        session: first(SESSION_HEADERS),
-        agent: first(AGENT_HEADERS),
-        ..Hints::default()
-    }
 }
 
 /// Whether a digest or a signature covers the body, so that no byte of it may change.
@@ -76,35 +57,6 @@ pub fn without_signature(headers: &HeaderMap) -> HeaderMap {
         name != AUTHORIZATION && !of_signature.contains(&name.as_str())
     })
 }
-
-/// The encodings of a body: every `Content-Encoding` line, joined by commas; empty where there is none.
-pub fn content_encoding(headers: &HeaderMap) -> String {
-    let lines = headers.get_all(CONTENT_ENCODING).iter();
-    // A value that is no text names no encoding that is known, which is what the comma-less rest then says.
-    let names: Vec<_> = lines
-        .map(|line| String::from_utf8_lossy(line.as_bytes()).into_owned())
-        .collect();
-    names.join(",")
-}
-
-/// Headers that name a session, by the clients that are known to send one; the first match wins.
-const SESSION_HEADERS: &[&str] = &[
-    "x-claude-code-session-id",
-    "session-id",
-    "session_id",
-    "x-opencode-session",
-    "x-session-id",
-    "x-session-affinity",
-    "x-grok-conv-id",
-    "x-litellm-session-id",
-    "helicone-session-id",
-    "x-qwen-code-session-id",
-    "x-deepseek-harness-session-id",
-    "x-client-session-id",
-];
-
-/// Headers that tell the agents of one session apart.
-const AGENT_HEADERS: &[&str] = &["x-claude-code-agent-id", "thread-id", "conversation_id"];
 
 /// RFC 1864, RFC 3230, RFC 9530.
 const DIGESTS: &[&str] = &["content-md5", "digest", "content-digest"];
@@ -211,18 +163,6 @@ mod tests {
         let pairs = [("content-encoding", "gzip"), ("x", "1")];
         assert_eq!(list(&to_upstream(&map(&pairs), None, true)), [("x", "1")]);
         assert_eq!(list(&to_upstream(&map(&pairs), None, false)), pairs);
-    }
-
-    #[test]
-    fn hints_come_from_the_first_header_that_says_something() {
-        let session = |pairs: &[(&'static str, &'static str)]| hints(&map(pairs)).session;
-        assert_eq!(session(&[("x-session-id", " ")]), None);
-        assert_eq!(
-            session(&[("x-session-id", "a"), ("session_id", "b")]),
-            session(&[("session_id", "b")])
-        );
-        assert_ne!(session(&[("session_id", "a")]), session(&[("session_id", "b")]));
-        assert!(hints(&map(&[("x-claude-code-agent-id", "a")])).agent.is_some());
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! `receive`, `rewrite` (decode, parse, look up), `depart` (decide, apply, guard, record), `refusal` (send, and send
 //! again), `relay` and `observe` with its reader `answer`. `step` is the ledger's side of one request, `recent`
 //! what stands in for a ledger that does not answer, `learning` what answers teach about a route, `signing` with its
-//! `credentials` what replaces a signature, `report` (with `diagnosis`) what is said and counted. `target`, `headers` and
+//! `credentials` what replaces a signature, `report` what is said and counted. `target`, `headers` and
 //! `tenant` are pure and say where a request goes, what of its head goes along, and whose it is. `websocket` does for
 //! the frames of a WebSocket what `exchange` does for requests.
 
@@ -13,8 +13,6 @@ pub mod answer;
 pub mod bodies;
 pub mod credentials;
 pub mod depart;
-pub mod diagnosis;
-pub mod encoding;
 pub mod exchange;
 pub mod headers;
 pub mod learning;

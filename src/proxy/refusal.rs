@@ -12,15 +12,15 @@ use hyper::{Response, StatusCode, body::Incoming, http::response};
 use tokio::{sync::oneshot, time::timeout};
 
 use crate::{
+    encoding::{self, Limits},
     error::RequestError,
     ledger::Outcome,
     prefix::{Cause, past::Node, policy::Row},
     proxy::{
         Proxy,
         depart::{Attempt, Form, Planned},
-        encoding::{self, Limits},
         exchange::{Reply, Sender},
-        headers, learning,
+        learning,
         receive::joined,
         rewrite::Prompt,
         upstream::OutgoingBody,
@@ -299,7 +299,7 @@ fn text(head: &response::Parts, body: &Bytes) -> String {
         max_bytes: MAX_ERROR * 4,
         max_ratio: 100,
     };
-    let plain = encoding::decode(body, &headers::content_encoding(&head.headers), limits);
+    let plain = encoding::decode(body, &encoding::of_headers(&head.headers), limits);
     plain
         .map(|plain| String::from_utf8_lossy(&plain).into_owned())
         .unwrap_or_default()

@@ -8,10 +8,10 @@ use crate::{
     prompt::{GroupKind, Rendering, looks_like_sentinel},
     proxy::{
         depart::Planned,
-        diagnosis,
         line::{Prefix, RequestLine},
         rewrite::Prompt,
     },
+    route::diagnosis,
     wire::{answer::Reading, usage::Usage},
 };
 

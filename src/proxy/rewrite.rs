@@ -13,12 +13,12 @@ use tokio::time::{error::Elapsed, timeout};
 
 use crate::{
     config::Upstream,
+    encoding::{self, DecodeError, Limits},
+    identity,
     ledger::{Learned, LedgerError},
     prefix::{Keys, Past, Request, Scope, held, item::Hints, keys, policy::Mode},
     proxy::{
-        Proxy, bodies,
-        encoding::{self, DecodeError, Limits},
-        headers, now_ms,
+        Proxy, bodies, now_ms,
         signing::Signing,
         target::{Format, Target},
     },
@@ -175,8 +175,8 @@ impl Encoded {
             upstream: target.upstream.clone(),
             scope: Scope::new(&target.upstream.name, format.as_str(), tenant),
             bytes,
-            encoding: headers::content_encoding(headers),
-            hints: headers::hints(headers),
+            encoding: encoding::of_headers(headers),
+            hints: identity::hints(headers),
             attribution: facts.attribution,
             counts_only: target.call != Call::Messages,
             model,

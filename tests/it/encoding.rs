@@ -8,7 +8,7 @@ use async_compression::{
     tokio::write::{BrotliEncoder, DeflateEncoder, GzipEncoder, ZlibEncoder, ZstdEncoder},
 };
 use bytes::Bytes;
-use inkfast::proxy::encoding::{DecodeError, Limits, SideDecoder, decode};
+use inkfast::encoding::{DecodeError, Limits, SideDecoder, decode};
 use proptest::prelude::*;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 

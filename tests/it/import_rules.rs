@@ -12,7 +12,7 @@ const LAYERS: [&[&str]; 10] = [
     &["prefix"],
     &["wire"],
     &["route"],
-    &["config"],
+    &["config", "encoding", "identity"],
     &["ledger", "metrics"],
     &["audit", "report"],
     &["proxy", "error"],

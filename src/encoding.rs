@@ -9,6 +9,7 @@ mod stack;
 use std::{fmt, io, task::Poll};
 
 use bytes::Bytes;
+use hyper::{HeaderMap, header::CONTENT_ENCODING};
 
 use stack::{Input, codings};
 
@@ -62,6 +63,16 @@ impl From<io::Error> for DecodeError {
             _ => Self::Corrupt,
         }
     }
+}
+
+/// The encodings of a body: every `Content-Encoding` line, joined by commas; empty where there is none.
+pub fn of_headers(headers: &HeaderMap) -> String {
+    let lines = headers.get_all(CONTENT_ENCODING).iter();
+    // A value that is no text names no encoding that is known, which is what the comma-less rest then says.
+    let names: Vec<_> = lines
+        .map(|line| String::from_utf8_lossy(line.as_bytes()).into_owned())
+        .collect();
+    names.join(",")
 }
 
 /// Undoes the encodings that a `Content-Encoding` value lists (several field lines joined by commas); an empty
