@@ -187,7 +187,7 @@ impl Head<'_> {
             Outcome::Adopted if same => Outcome::Kept,
             outcome => outcome,
         };
-        if !same || self.compaction {
+        if !same {
             plan.baseline = None;
         }
         plan.nodes.clear();

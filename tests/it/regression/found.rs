@@ -381,3 +381,81 @@ fn a_retry_of_a_chat_that_failed_is_not_an_equal_chat_under_another_role() {
     let again = ask(&mut core, &body, "a1");
     assert_eq!(again.out, failed.out);
 }
+
+#[test]
+fn a_twin_in_flight_does_not_tell_how_a_chat_went_on() {
+    let mut core = openai();
+    ask(&mut core, &chat(&[head("one")], &history(1)), "a1");
+    // The same question under another prompt; what was answered is not seen.
+    ask(&mut core, &chat(&[head("two")], &history(1)), "");
+    let body = chat(&[head("one")], &[user("q0"), said("b1"), user("q2")]);
+    let first = core.send(&body, Hints::default());
+    assert_eq!(core.send(&body, Hints::default()).out, first.out);
+}
+
+#[test]
+fn a_head_that_is_written_otherwise_stays_frozen_when_a_message_is_taken_out() {
+    let mut core = openai();
+    let noted = [
+        user("q0"),
+        said("a1"),
+        message("system", "Plan mode is on."),
+        user("Go on."),
+    ];
+    let first = ask(&mut core, &chat(&[head("one")], &noted), "a4");
+    let talk = [&noted[..], &[said("a4"), user("q5")]].concat();
+    ask(&mut core, &chat(&[head("one")], &talk), "a6");
+    let plain = chat(&[head("one")], &[user("q0"), said("a1"), user("Go on.")]);
+    let text = String::from_utf8(plain.to_vec()).unwrap();
+    let other = Bytes::from(text.replacen(
+        &quoted(&head("one")),
+        &format!("[{}]", block(&head("one"), false)),
+        1,
+    ));
+    assert_ne!(other, plain);
+    let next = ask(&mut core, &other, "b4");
+    assert_eq!(next.plan.received.class, Class::Compaction);
+    assert_eq!(messages(&next.out)[0], messages(&first.out)[0]);
+}
+
+#[test]
+fn a_short_answer_to_another_question_is_no_evidence_of_a_strangers_conversation() {
+    let talk = |name: &str, behind: &[String]| {
+        let question = user(&format!("Look at the files of {name}."));
+        chat_of(name, &[&[question], behind].concat())
+    };
+    let mut core = openai();
+    ask(&mut core, &talk("Ann", &[]), "OK.");
+    ask(&mut core, &talk("Ann", &[said("OK."), user("Go on.")]), "Done.");
+    let other = talk(
+        "Bob",
+        &[said("OK."), user("Go on."), said("Part 1."), user("Go on.")],
+    );
+    assert_eq!(ask(&mut core, &other, "Done.").out, other);
+}
+
+#[test]
+fn examples_where_an_answer_was_not_seen_are_no_evidence_of_a_strangers_conversation() {
+    let own = |name: &str| chat_of(name, &[&examples()[..], &[user("Go on.")]].concat());
+    let mut core = openai();
+    ask(&mut core, &chat_of("Ann", &examples()[..3]), "");
+    ask(&mut core, &own("Ann"), "Done.");
+    assert_eq!(ask(&mut core, &own("Bob"), "Done.").out, own("Bob"));
+}
+
+#[test]
+fn a_sub_agent_of_another_chat_with_an_equal_answer_is_not_continued() {
+    let sub = |name: &str, history: &[String]| {
+        let head =
+            format!("Search the files of {name} and say in few words what was found where, with the lines.");
+        let body = String::from_utf8(chat(&[head], history).to_vec()).unwrap();
+        Bytes::from(body.replacen(r#""name":"shell""#, r#""name":"search""#, 1))
+    };
+    let opener = [user("Hello!"), said("OK."), user("Find it.")];
+    let mut core = openai();
+    ask(&mut core, &sub("Ann", &opener[..1]), "OK.");
+    ask(&mut core, &chat_of("Bob", &opener[..1]), "OK.");
+    // Bob's, over the history of Bob's chat.
+    let body = sub("Bob", &opener);
+    assert_eq!(ask(&mut core, &body, "Done.").out, body);
+}
