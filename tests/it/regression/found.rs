@@ -1,5 +1,7 @@
 //! Bugs that random conversations found.
 
+use inkfast::prefix::policy::Mode;
+
 use super::*;
 
 #[test]
@@ -405,14 +407,7 @@ fn a_head_that_is_written_otherwise_stays_frozen_when_a_message_is_taken_out() {
     let first = ask(&mut core, &chat(&[head("one")], &noted), "a4");
     let talk = [&noted[..], &[said("a4"), user("q5")]].concat();
     ask(&mut core, &chat(&[head("one")], &talk), "a6");
-    let plain = chat(&[head("one")], &[user("q0"), said("a1"), user("Go on.")]);
-    let text = String::from_utf8(plain.to_vec()).unwrap();
-    let other = Bytes::from(text.replacen(
-        &quoted(&head("one")),
-        &format!("[{}]", block(&head("one"), false)),
-        1,
-    ));
-    assert_ne!(other, plain);
+    let other = in_blocks(&chat(&[head("one")], &[user("q0"), said("a1"), user("Go on.")]));
     let next = ask(&mut core, &other, "b4");
     assert_eq!(next.plan.received.class, Class::Compaction);
     assert_eq!(messages(&next.out)[0], messages(&first.out)[0]);
@@ -458,4 +453,22 @@ fn a_sub_agent_of_another_chat_with_an_equal_answer_is_not_continued() {
     // Bob's, over the history of Bob's chat.
     let body = sub("Bob", &opener);
     assert_eq!(ask(&mut core, &body, "Done.").out, body);
+}
+
+#[test]
+fn an_observed_head_goes_out_as_it_is_written() {
+    let mut core = openai();
+    core.mode = Mode::Observe;
+    ask(&mut core, &chat(&[head("one")], &history(1)), "a1");
+    let body = in_blocks(&chat(&[head("one")], &history(3)));
+    assert_eq!(ask(&mut core, &body, "a3").out, body);
+}
+
+/// The same chat with its head as a list of one block.
+fn in_blocks(body: &Bytes) -> Bytes {
+    let list = format!("[{}]", block(&head("one"), false));
+    let text = String::from_utf8(body.to_vec()).unwrap();
+    let other = text.replacen(&quoted(&head("one")), &list, 1);
+    assert_ne!(other, text);
+    Bytes::from(other)
 }
