@@ -215,22 +215,25 @@ fn is_predecessor(request: &Request, path: &Path, shared: usize) -> bool {
 fn answer_at(request: &Request, path: &Path, shared: usize) -> Option<usize> {
     let wanted = path.answer?;
     let last = path.items.last()?;
+    // In what both have it is an item of the path's own.
     let places = request
         .history
         .iter()
         .enumerate()
+        .skip(shared)
         .rev()
         .filter(|(_, item)| item.answer == Some(wanted));
     places.map(|(index, _)| index).find(|index| {
         let Some(answered) = index.checked_sub(1).map(|before| &request.history[before]) else {
             return false;
         };
-        // A question like that one with a short answer like that one, under another prompt, is chance.
-        let same_talk = || shared > 0 || alike(request, path);
-        let rewritten = || {
-            let words = answered.words.as_ref();
-            words.is_some_and(|words| words.alike(&path.last_words)) && same_talk()
-        };
+        // A question like that one with a short answer like that one is chance where nothing else of the history stands.
+        // Under the very head, or tidied under a head that is alike, it is not.
+        let (words, before) = (answered.words.as_ref(), &path.last_words);
+        let tidied = || words.is_some_and(|words| words.is_part(before)) && alike(request, path);
+        let same_head = path.head.digest == request.head.digest;
+        let in_place = || *index == path.items.len() && (same_head || tidied());
+        let rewritten = || words.is_some_and(|words| words.alike(before)) && (shared > 0 || in_place());
         answered.mark.canonical == last.canonical || wanted.strong || rewritten()
     })
 }
@@ -377,15 +380,14 @@ fn best<'c>(candidates: &'c mut [Candidate], request: &Request) -> Option<&'c Ca
 }
 
 /// Short answers are given to many: where they are all that speaks for a path under another head, one of another
-/// conversation that reaches as far is as likely.
+/// conversation that reaches as far, or farther, is as likely.
 fn is_as_likely(request: &Request, first: &Candidate, other: &Candidate) -> bool {
     let reach = |candidate: &Candidate| candidate.shared + usize::from(candidate.answered_next);
-    let (near, far) = (reach(first).min(reach(other)), reach(first).max(reach(other)));
     !first.head_equal
         && first.path.lineage != other.path.lineage
         && first.evidence == Evidence::Weak
         && other.evidence != Evidence::None
-        && turns(request, near, far) == 0
+        && turns(request, reach(other), reach(first)) == 0
 }
 
 /// Assistant turns that begin among `from..to` of the request's items.

@@ -1,7 +1,5 @@
 //! Bugs that random conversations found.
 
-use inkfast::prefix::policy::Mode;
-
 use super::*;
 
 #[test]
@@ -318,16 +316,6 @@ fn a_message_is_one_item_however_it_is_written() {
     }
 }
 
-/// Two examples, as a client puts them in front of each chat.
-fn examples() -> [String; 4] {
-    [
-        user("Colour of red?"),
-        said("red"),
-        user("Colour of blue?"),
-        said("blue"),
-    ]
-}
-
 #[test]
 fn examples_that_a_branch_brought_are_no_evidence_of_a_strangers_conversation() {
     let own = |name: &str| chat_of(name, &[&examples()[..], &[user("Go on.")]].concat());
@@ -362,10 +350,6 @@ fn an_equal_chat_that_was_answered_otherwise_does_not_carry_a_chat_on() {
     assert_eq!(next.plan.parent.map(|parent| parent.seq), Some(first.seq));
 }
 
-fn chat_of(name: &str, history: &[String]) -> Bytes {
-    chat(&[format!("{} You work for {name}.", head("one"))], history)
-}
-
 #[test]
 fn a_retry_of_a_chat_that_failed_is_not_an_equal_chat_under_another_role() {
     let mut core = openai();
@@ -382,93 +366,4 @@ fn a_retry_of_a_chat_that_failed_is_not_an_equal_chat_under_another_role() {
     ask(&mut core, &other, "a1");
     let again = ask(&mut core, &body, "a1");
     assert_eq!(again.out, failed.out);
-}
-
-#[test]
-fn a_twin_in_flight_does_not_tell_how_a_chat_went_on() {
-    let mut core = openai();
-    ask(&mut core, &chat(&[head("one")], &history(1)), "a1");
-    // The same question under another prompt; what was answered is not seen.
-    ask(&mut core, &chat(&[head("two")], &history(1)), "");
-    let body = chat(&[head("one")], &[user("q0"), said("b1"), user("q2")]);
-    let first = core.send(&body, Hints::default());
-    assert_eq!(core.send(&body, Hints::default()).out, first.out);
-}
-
-#[test]
-fn a_head_that_is_written_otherwise_stays_frozen_when_a_message_is_taken_out() {
-    let mut core = openai();
-    let noted = [
-        user("q0"),
-        said("a1"),
-        message("system", "Plan mode is on."),
-        user("Go on."),
-    ];
-    let first = ask(&mut core, &chat(&[head("one")], &noted), "a4");
-    let talk = [&noted[..], &[said("a4"), user("q5")]].concat();
-    ask(&mut core, &chat(&[head("one")], &talk), "a6");
-    let other = in_blocks(&chat(&[head("one")], &[user("q0"), said("a1"), user("Go on.")]));
-    let next = ask(&mut core, &other, "b4");
-    assert_eq!(next.plan.received.class, Class::Compaction);
-    assert_eq!(messages(&next.out)[0], messages(&first.out)[0]);
-}
-
-#[test]
-fn a_short_answer_to_another_question_is_no_evidence_of_a_strangers_conversation() {
-    let talk = |name: &str, behind: &[String]| {
-        let question = user(&format!("Look at the files of {name}."));
-        chat_of(name, &[&[question], behind].concat())
-    };
-    let mut core = openai();
-    ask(&mut core, &talk("Ann", &[]), "OK.");
-    ask(&mut core, &talk("Ann", &[said("OK."), user("Go on.")]), "Done.");
-    let other = talk(
-        "Bob",
-        &[said("OK."), user("Go on."), said("Part 1."), user("Go on.")],
-    );
-    assert_eq!(ask(&mut core, &other, "Done.").out, other);
-}
-
-#[test]
-fn examples_where_an_answer_was_not_seen_are_no_evidence_of_a_strangers_conversation() {
-    let own = |name: &str| chat_of(name, &[&examples()[..], &[user("Go on.")]].concat());
-    let mut core = openai();
-    ask(&mut core, &chat_of("Ann", &examples()[..3]), "");
-    ask(&mut core, &own("Ann"), "Done.");
-    assert_eq!(ask(&mut core, &own("Bob"), "Done.").out, own("Bob"));
-}
-
-#[test]
-fn a_sub_agent_of_another_chat_with_an_equal_answer_is_not_continued() {
-    let sub = |name: &str, history: &[String]| {
-        let head =
-            format!("Search the files of {name} and say in few words what was found where, with the lines.");
-        let body = String::from_utf8(chat(&[head], history).to_vec()).unwrap();
-        Bytes::from(body.replacen(r#""name":"shell""#, r#""name":"search""#, 1))
-    };
-    let opener = [user("Hello!"), said("OK."), user("Find it.")];
-    let mut core = openai();
-    ask(&mut core, &sub("Ann", &opener[..1]), "OK.");
-    ask(&mut core, &chat_of("Bob", &opener[..1]), "OK.");
-    // Bob's, over the history of Bob's chat.
-    let body = sub("Bob", &opener);
-    assert_eq!(ask(&mut core, &body, "Done.").out, body);
-}
-
-#[test]
-fn an_observed_head_goes_out_as_it_is_written() {
-    let mut core = openai();
-    core.mode = Mode::Observe;
-    ask(&mut core, &chat(&[head("one")], &history(1)), "a1");
-    let body = in_blocks(&chat(&[head("one")], &history(3)));
-    assert_eq!(ask(&mut core, &body, "a3").out, body);
-}
-
-/// The same chat with its head as a list of one block.
-fn in_blocks(body: &Bytes) -> Bytes {
-    let list = format!("[{}]", block(&head("one"), false));
-    let text = String::from_utf8(body.to_vec()).unwrap();
-    let other = text.replacen(&quoted(&head("one")), &list, 1);
-    assert_ne!(other, text);
-    Bytes::from(other)
 }
