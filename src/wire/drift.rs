@@ -113,6 +113,8 @@ struct Sides {
     come: Vec<Content>,
     /// The first changed item stands elsewhere now, to the byte.
     moved: bool,
+    /// Nothing of it changed: what the verdict means is no item of the client's.
+    same: bool,
 }
 
 /// More items of a gap than these are not looked at.
@@ -140,6 +142,7 @@ impl Sides {
         }
         let digest = old.map(|item| item.mark.canonical.0);
         Some(Self {
+            same: digest.is_some() && digest == new.map(|item| item.mark.canonical.0),
             moved: digest.is_some_and(|digest| news.contains(&digest)),
             old: old.and_then(|item| Content::of(before, item)),
             new: new.and_then(|item| Content::of(after, item)),
@@ -153,7 +156,7 @@ impl Sides {
         if cause == Cause::ItemsReordered || self.moved {
             return old.is_decoration().then_some(Cause::DecorationChanged);
         }
-        if cause != Cause::HistoryEdited {
+        if cause != Cause::HistoryEdited || self.same {
             return None;
         }
         history::cause(old, self.new.as_ref(), &self.gone, &self.come)

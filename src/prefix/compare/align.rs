@@ -35,7 +35,7 @@ pub fn align(old: &[Digest], new: &[Digest]) -> Vec<Option<usize>> {
         let behind = (0..)
             .take_while(|n| a + n < ceiling.0 && b + n < ceiling.1 && old[a + n] == new[b + n])
             .count();
-        (a - before..a + behind).for_each(|place| pairs[place] = Some(place - a + b));
+        (a - before..a + behind).for_each(|place| pairs[place] = Some(b + place - a));
         floor = (a + behind, b + behind);
     }
     pairs

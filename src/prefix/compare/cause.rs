@@ -48,25 +48,23 @@ pub fn first_change(before: &View<'_>, after: &View<'_>, class: Class, names: Na
     if let Some(name) = changed_param(before.params, after.params) {
         return Some(First::param(Cause::ParametersChanged, name));
     }
-    let history = || changed_history(before, after, class, names);
-    if class == Class::Compaction
-        && let Some(first) = history()
-    {
-        let cause = if is_oldest_gone(&before.history, &after.history) {
-            Cause::HistoryTruncated
-        } else {
-            Cause::HistoryCompacted
-        };
-        return Some(First { cause, ..first });
-    }
-    let rerouted = || {
-        let changed = before.routing != after.routing;
-        changed.then(|| First::param(Cause::RoutingKeyChanged, "prompt_cache_key"))
-    };
-    changed_tool(&before.tools, &after.tools)
+    let first = changed_tool(&before.tools, &after.tools)
         .or_else(|| changed_head(before, after, names))
-        .or_else(history)
-        .or_else(rerouted)
+        .or_else(|| changed_history(before, after, class, names));
+    match first {
+        Some(first) if class == Class::Compaction => Some(First {
+            cause: if is_oldest_gone(&before.history, &after.history) {
+                Cause::HistoryTruncated
+            } else {
+                Cause::HistoryCompacted
+            },
+            ..first
+        }),
+        None if before.routing != after.routing => {
+            Some(First::param(Cause::RoutingKeyChanged, "prompt_cache_key"))
+        }
+        first => first,
+    }
 }
 
 /// The first item that reads the same and is written otherwise.

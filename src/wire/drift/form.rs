@@ -262,8 +262,12 @@ pub fn reordered(old: &[u8], new: &[u8]) -> Option<Cause> {
     if old_order? != new_order? {
         return Some(Cause::KeyOrder);
     }
-    let same_words = words_of(old) == words_of(new);
-    Some(if same_words {
+    let tight = |json| {
+        Form::WHOLE
+            .read(json)
+            .map(|left| left.texts.concat().split_whitespace().collect::<String>())
+    };
+    Some(if tight(old) == tight(new) {
         Cause::Whitespace
     } else {
         Cause::Reserialised

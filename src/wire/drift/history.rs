@@ -13,9 +13,6 @@ pub fn cause(old: &Content, new: Option<&Content>, gone: &[Content], come: &[Con
     let Some(new) = new else {
         return without_counterpart(old, gone, come);
     };
-    if old.json == new.json && old.role == new.role {
-        return None;
-    }
     let causes: [fn(&Content, &Content) -> Option<Cause>; 7] = [
         spoken_by_another,
         in_another_form,
@@ -29,6 +26,7 @@ pub fn cause(old: &Content, new: Option<&Content>, gone: &[Content], come: &[Con
         .iter()
         .find_map(|cause| cause(old, new))
         .or_else(|| reshaped(gone, come).then_some(Cause::MessageReshaped))
+        .or_else(|| carried_on(old, new, come))
         .or_else(|| {
             // Something else stands at its place.
             let replaced =
@@ -58,8 +56,12 @@ fn spoken_by_another(old: &Content, new: &Content) -> Option<Cause> {
 
 /// The same members, in another order or with other ids.
 fn in_another_form(old: &Content, new: &Content) -> Option<Cause> {
-    if old.json == new.json || old.role != new.role {
+    if old.role != new.role {
         return None;
+    }
+    if old.json == new.json {
+        // Members that say nothing were left out, or came.
+        return Some(Cause::MessageReshaped);
     }
     form::reordered(&old.json, &new.json).or_else(|| {
         let [a, b] = [old, new].map(|side| Form::without(IDS).write(&side.json));
@@ -137,6 +139,22 @@ fn decorated_otherwise(old: &Content, new: &Content) -> Option<Cause> {
     } else {
         Cause::MessageVolatile
     })
+}
+
+/// The same text without a passage in front or at the end that stands in a later message now.
+fn carried_on(old: &Content, new: &Content, come: &[Content]) -> Option<Cause> {
+    const SHORT: usize = 16;
+    if old.role != Role::User || new.role != Role::User {
+        return None;
+    }
+    let (a, b) = (old.text(), new.text());
+    let (a, b) = (a.trim(), b.trim());
+    let passage = a.strip_prefix(b).or_else(|| a.strip_suffix(b))?.trim();
+    let later = come
+        .iter()
+        .filter(|content| content.role == Role::User && content.json != new.json);
+    let moved = later.into_iter().any(|content| content.text().contains(passage));
+    (passage.len() >= SHORT && !b.is_empty() && moved).then_some(Cause::DecorationChanged)
 }
 
 /// A tool's result that was cut, or gave way to a notice.

@@ -122,7 +122,22 @@ fn text_of(src: &[u8], whole_message: bool) -> Option<&[u8]> {
 fn normal(json: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(json.len());
     canonical::write_envelope(json, 0..json.len(), &mut out).ok()?;
-    Some(out)
+    // A member that is null says nothing.
+    let mut said = Vec::with_capacity(out.len());
+    let mut cursor = Cursor::new(&out, 0);
+    if cursor.pass(b'{').is_err() {
+        return Some(out);
+    }
+    let mut first = true;
+    while let Some(name) = cursor.key(&mut first).ok()? {
+        let value = cursor.value().ok()?;
+        if &out[value.clone()] != b"null" {
+            said.push(if said.is_empty() { b'{' } else { b',' });
+            said.extend_from_slice(&out[name.start - 1..value.end]);
+        }
+    }
+    said.extend_from_slice(if said.is_empty() { b"{}" } else { b"}" });
+    Some(said)
 }
 
 /// How deep a call's id is looked for.
