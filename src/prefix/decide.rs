@@ -72,6 +72,7 @@ pub fn own(request: &Request, key: Digest, past: &Past, policy: &Policy, now_ms:
 fn root(policy: &Policy, now_ms: u64) -> Plan {
     Plan {
         parent: None,
+        compared: None,
         shared: 0,
         carries: false,
         mode: policy.mode,
@@ -102,6 +103,7 @@ fn continued(request: &Request, choice: &Choice, policy: &Policy, now_ms: u64) -
     let received = received_verdict(request, choice, carries);
     Plan {
         parent: Some(path.clone()),
+        compared: Some(choice.against.request),
         shared: choice.shared,
         carries,
         mode: path.mode,
