@@ -23,9 +23,14 @@ pub fn looks_like(first: &[u8]) -> bool {
 }
 
 /// The exchanges of a log.
-pub fn read(file: Arc<str>, input: impl BufRead + 'static) -> impl Iterator<Item = Result<Exchange, Skipped>> {
+pub fn read(
+    file: Arc<str>,
+    input: impl BufRead + 'static,
+) -> impl Iterator<Item = Result<Exchange, Skipped>> {
     let records = Values::new(packed::unpack(input), &[]);
-    entry::exchanges(file, records, |bytes: Vec<u8>, source: &Source| read_record(&bytes, source))
+    entry::exchanges(file, records, |bytes: Vec<u8>, source: &Source| {
+        read_record(&bytes, source)
+    })
 }
 
 fn read_record(bytes: &[u8], source: &Source) -> Result<Vec<Exchange>, Reason> {
@@ -33,7 +38,11 @@ fn read_record(bytes: &[u8], source: &Source) -> Result<Vec<Exchange>, Reason> {
     let input = record.input.unwrap_or_default();
     let Some(body) = splice::some(input.body) else {
         let elsewhere = input.elsewhere.is_some();
-        return Err(if elsewhere { reason::BODY_ELSEWHERE } else { reason::NO_BODY });
+        return Err(if elsewhere {
+            reason::BODY_ELSEWHERE
+        } else {
+            reason::NO_BODY
+        });
     };
     let body = splice::unquoted(body);
     let format = match record.operation.as_str() {
@@ -44,7 +53,9 @@ fn read_record(bytes: &[u8], source: &Source) -> Result<Vec<Exchange>, Reason> {
         let output = record.output.unwrap_or_default();
         Answer {
             usage: usage(&input, &output),
-            ..output.body.map_or_else(|| entry::answer("".into()), |body| answer(body, format))
+            ..output
+                .body
+                .map_or_else(|| entry::answer("".into()), |body| answer(body, format))
         }
     });
     Ok(vec![Exchange {

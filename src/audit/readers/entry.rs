@@ -106,7 +106,9 @@ pub fn stream<'a>(events: impl IntoIterator<Item = &'a str>) -> Answer {
 /// Whether a path, with its query or not, is one that prompts are sent to.
 pub fn takes_prompts(path: &str) -> bool {
     let path = path.split_once('?').map_or(path, |(path, _)| path);
-    let mut calls = Format::ALL.iter().filter_map(|format| format.wire().matches(path));
+    let mut calls = Format::ALL
+        .iter()
+        .filter_map(|format| format.wire().matches(path));
     calls.any(|call| call != Call::Other)
 }
 
@@ -158,7 +160,11 @@ pub fn upstream(provider: &str) -> &str {
 pub fn time_of(text: &str) -> Option<u64> {
     let (date, time) = text.trim().split_at_checked(10)?;
     let time = time.strip_prefix(['T', 't', ' '])?;
-    let zone = if time.contains(['Z', 'z', '+', '-']) { "" } else { "Z" };
+    let zone = if time.contains(['Z', 'z', '+', '-']) {
+        ""
+    } else {
+        "Z"
+    };
     let moment = OffsetDateTime::parse(&format!("{date}T{time}{zone}"), &Rfc3339).ok()?;
     u64::try_from(moment.unix_timestamp_nanos() / 1_000_000).ok()
 }

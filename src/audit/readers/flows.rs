@@ -21,8 +21,12 @@ pub fn looks_like(first: &[u8]) -> bool {
     let outer = digits(first);
     let inner = first.get(outer + 1..).unwrap_or_default();
     let count = digits(inner);
-    let size = std::str::from_utf8(&inner[..count]).ok().and_then(|size| size.parse::<usize>().ok());
-    let name = size.filter(|size| *size < 64).and_then(|size| inner.get(count + 1..count + 2 + size));
+    let size = std::str::from_utf8(&inner[..count])
+        .ok()
+        .and_then(|size| size.parse::<usize>().ok());
+    let name = size
+        .filter(|size| *size < 64)
+        .and_then(|size| inner.get(count + 1..count + 2 + size));
     let named = name.and_then(<[u8]>::split_last).is_some_and(|(kind, name)| {
         matches!(kind, b',' | b';') && name.iter().all(|byte| byte.is_ascii_lowercase() || *byte == b'_')
     });
@@ -30,7 +34,10 @@ pub fn looks_like(first: &[u8]) -> bool {
 }
 
 /// The exchanges of a flow file.
-pub fn read(file: Arc<str>, input: impl BufRead + 'static) -> impl Iterator<Item = Result<Exchange, Skipped>> {
+pub fn read(
+    file: Arc<str>,
+    input: impl BufRead + 'static,
+) -> impl Iterator<Item = Result<Exchange, Skipped>> {
     entry::exchanges(file, Nets::new(input), |bytes: Vec<u8>, source: &Source| {
         read_flow(tnetstring::entry(&bytes).ok_or(reason::MALFORMED)?, source)
     })
@@ -49,7 +56,9 @@ fn read_flow(flow: Net<'_>, source: &Source) -> Result<Vec<Exchange>, Reason> {
     }
     let headers = headers(request);
     let named = headers.get(HOST).and_then(|host| host.to_str().ok());
-    let host = named.or(text("authority").filter(|host| !host.is_empty())).or(text("host"));
+    let host = named
+        .or(text("authority").filter(|host| !host.is_empty()))
+        .or(text("host"));
     let known = Exchange {
         at_ms: time(request, "timestamp_start"),
         host: host.map(str::to_owned),
@@ -57,13 +66,23 @@ fn read_flow(flow: Net<'_>, source: &Source) -> Result<Vec<Exchange>, Reason> {
         ..entry::exchange(source, Bytes::new())
     };
     if let Some(messages) = flow.get("websocket").and_then(|socket| socket.get("messages")) {
-        let found = frames::exchanges(messages.elements().filter_map(frame), &Exchange { headers, ..known });
-        return if found.is_empty() { Err(reason::NOT_A_PROMPT) } else { Ok(found) };
+        let found = frames::exchanges(
+            messages.elements().filter_map(frame),
+            &Exchange { headers, ..known },
+        );
+        return if found.is_empty() {
+            Err(reason::NOT_A_PROMPT)
+        } else {
+            Ok(found)
+        };
     }
     if text("method") != Some("POST") {
         return Err(reason::NOT_A_PROMPT);
     }
-    let body = request.get("content").and_then(Net::bytes).ok_or(reason::NO_BODY)?;
+    let body = request
+        .get("content")
+        .and_then(Net::bytes)
+        .ok_or(reason::NO_BODY)?;
     Ok(vec![Exchange {
         headers,
         body: Bytes::copy_from_slice(body),
@@ -98,7 +117,10 @@ fn frame(message: Net<'_>) -> Option<Frame> {
     let text = parts.next()?.number()? == 1.0;
     let from_client = parts.next()?.truth()?;
     let content = parts.next()?.text();
-    let at_ms = parts.next().and_then(Net::number).and_then(entry::time_of_seconds);
+    let at_ms = parts
+        .next()
+        .and_then(Net::number)
+        .and_then(entry::time_of_seconds);
     let dropped = parts.next().and_then(Net::truth).unwrap_or(false);
     Some(Frame {
         from_client,

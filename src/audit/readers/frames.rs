@@ -36,7 +36,9 @@ pub fn exchanges(frames: impl IntoIterator<Item = Frame>, upgrade: &Exchange) ->
             });
         } else if !frame.from_client {
             // A lane answers in the order in which it was asked.
-            let asked = open.iter_mut().find(|asked| !asked.ended && asked.lane == event.stream_id);
+            let asked = open
+                .iter_mut()
+                .find(|asked| !asked.ended && asked.lane == event.stream_id);
             if let Some(asked) = asked {
                 asked.ended = LAST.contains(&&*event.kind);
                 asked.ended_ms = frame.at_ms;
@@ -48,7 +50,12 @@ pub fn exchanges(frames: impl IntoIterator<Item = Frame>, upgrade: &Exchange) ->
 }
 
 /// Events that end an answer.
-const LAST: [&str; 4] = ["response.completed", "response.failed", "response.incomplete", "error"];
+const LAST: [&str; 4] = [
+    "response.completed",
+    "response.failed",
+    "response.incomplete",
+    "error",
+];
 
 /// The members of a frame that tell where it belongs.
 #[derive(Default, Deserialize)]
@@ -70,14 +77,22 @@ struct Open {
 
 impl Open {
     fn end(self) -> Exchange {
-        let refusal = self.events.first().and_then(|first| serde_json::from_str::<Event>(first).ok());
-        let status = refusal.filter(|event| event.kind == "error").and_then(|event| event.status);
+        let refusal = self
+            .events
+            .first()
+            .and_then(|first| serde_json::from_str::<Event>(first).ok());
+        let status = refusal
+            .filter(|event| event.kind == "error")
+            .and_then(|event| event.status);
         let answer = (!self.events.is_empty()).then(|| Answer {
             status: Some(status.unwrap_or(200)),
             ended_ms: self.ended_ms,
             ..entry::stream(self.events.iter().map(String::as_str))
         });
-        Exchange { answer, ..self.exchange }
+        Exchange {
+            answer,
+            ..self.exchange
+        }
     }
 }
 
@@ -98,12 +113,23 @@ mod tests {
             (true, "not json"),
             (true, r#"{"type":"response.create"}"#),
         ];
-        let frames = frames.map(|(from_client, text)| Frame { from_client, at_ms: None, text: text.to_owned() });
-        let source = Source { file: "f".into(), number: 7 };
+        let frames = frames.map(|(from_client, text)| Frame {
+            from_client,
+            at_ms: None,
+            text: text.to_owned(),
+        });
+        let source = Source {
+            file: "f".into(),
+            number: 7,
+        };
         let all = exchanges(frames, &entry::exchange(&source, "".into()));
         let answers: Vec<_> = all
             .iter()
-            .map(|one| one.answer.as_ref().map(|answer| (answer.status, answer.body.len())))
+            .map(|one| {
+                one.answer
+                    .as_ref()
+                    .map(|answer| (answer.status, answer.body.len()))
+            })
             .collect();
         assert_eq!(answers, [Some((Some(200), 101)), Some((Some(429), 37)), None]);
         assert_eq!(all[1].body, r#"{"type":"response.create","input":"x"}"#);

@@ -22,17 +22,27 @@ use crate::audit::exchange::{Answer, Exchange, Skipped, Source};
 /// Whether a file that starts so is a HAR.
 pub fn looks_like(first: &[u8]) -> bool {
     let first = packed::beginning(first);
-    let text = first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&first).trim_ascii_start();
+    let text = first
+        .strip_prefix(b"\xef\xbb\xbf")
+        .unwrap_or(&first)
+        .trim_ascii_start();
     let inside = text.strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
     let holds = |name: &[u8]| memchr::memmem::find(&first, name).is_some();
     inside.is_some_and(|inside| inside.starts_with(b"\"log\""))
-        && [&b"\"entries\""[..], b"\"creator\"", b"\"version\""].into_iter().any(holds)
+        && [&b"\"entries\""[..], b"\"creator\"", b"\"version\""]
+            .into_iter()
+            .any(holds)
 }
 
 /// The exchanges of a HAR.
-pub fn read(file: Arc<str>, input: impl BufRead + 'static) -> impl Iterator<Item = Result<Exchange, Skipped>> {
+pub fn read(
+    file: Arc<str>,
+    input: impl BufRead + 'static,
+) -> impl Iterator<Item = Result<Exchange, Skipped>> {
     let entries = Values::new(packed::unpack(input), &[&["log"], &["entries"]]);
-    entry::exchanges(file, entries, |bytes: Vec<u8>, source: &Source| read_entry(&bytes, source))
+    entry::exchanges(file, entries, |bytes: Vec<u8>, source: &Source| {
+        read_entry(&bytes, source)
+    })
 }
 
 fn read_entry(bytes: &[u8], source: &Source) -> Result<Vec<Exchange>, Reason> {
@@ -52,7 +62,11 @@ fn read_entry(bytes: &[u8], source: &Source) -> Result<Vec<Exchange>, Reason> {
     };
     if let Some(messages) = entry.messages {
         let found = frames::exchanges(messages.into_iter().filter_map(Message::frame), &known);
-        return if found.is_empty() { Err(reason::NOT_A_PROMPT) } else { Ok(found) };
+        return if found.is_empty() {
+            Err(reason::NOT_A_PROMPT)
+        } else {
+            Ok(found)
+        };
     }
     if request.method != "POST" {
         return Err(reason::NOT_A_PROMPT);
@@ -135,7 +149,10 @@ struct Message {
 impl Response<'_> {
     /// None where the request was aborted or blocked, which is recorded as the status 0.
     fn answer(self, ended_ms: Option<u64>) -> Option<Answer> {
-        let status = self.status.and_then(|status| u16::try_from(status).ok()).filter(|status| *status > 0)?;
+        let status = self
+            .status
+            .and_then(|status| u16::try_from(status).ok())
+            .filter(|status| *status > 0)?;
         let mut headers = entry::decoded(headers(&self.headers));
         let kind = self.content.as_ref().and_then(|content| content.kind.as_deref());
         if let Some(Ok(kind)) = kind.map(HeaderValue::from_str) {
@@ -220,5 +237,8 @@ fn unescaped(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn headers(list: &[Header<'_>]) -> hyper::HeaderMap {
-    entry::headers(list.iter().map(|header| (header.name.as_bytes(), header.value.as_bytes())))
+    entry::headers(
+        list.iter()
+            .map(|header| (header.name.as_bytes(), header.value.as_bytes())),
+    )
 }

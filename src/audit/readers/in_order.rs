@@ -133,24 +133,42 @@ mod tests {
 
     fn order(times: &[Option<u64>], max_bytes: usize) -> Vec<Result<u64, u64>> {
         let exchanges = times.iter().zip(1..).map(|(at_ms, number)| {
-            let source = Source { file: "f".into(), number };
-            Ok(Exchange { at_ms: *at_ms, ..entry::exchange(&source, vec![0; 10].into()) })
+            let source = Source {
+                file: "f".into(),
+                number,
+            };
+            Ok(Exchange {
+                at_ms: *at_ms,
+                ..entry::exchange(&source, vec![0; 10].into())
+            })
         });
-        let sorted = InOrder { max_bytes, ..InOrder::new(exchanges) };
+        let sorted = InOrder {
+            max_bytes,
+            ..InOrder::new(exchanges)
+        };
         sorted
-            .map(|one| one.map(|one| one.source.number).map_err(|skipped| skipped.source.number))
+            .map(|one| {
+                one.map(|one| one.source.number)
+                    .map_err(|skipped| skipped.source.number)
+            })
             .collect()
     }
 
     #[test]
     fn sorted_by_time_and_arrival() {
-        assert_eq!(order(&[Some(3), None, Some(1), Some(3)], 1000), [Ok(3), Ok(1), Ok(2), Ok(4)]);
+        assert_eq!(
+            order(&[Some(3), None, Some(1), Some(3)], 1000),
+            [Ok(3), Ok(1), Ok(2), Ok(4)]
+        );
         assert_eq!(order(&[None, None], 1000), [Ok(1), Ok(2)]);
     }
 
     #[test]
     fn too_late_is_skipped() {
         let newest_first: Vec<_> = (0..6).rev().map(|at| Some(at + 1)).collect();
-        assert_eq!(order(&newest_first, 25), [Ok(3), Err(4), Err(5), Err(6), Ok(2), Ok(1)]);
+        assert_eq!(
+            order(&newest_first, 25),
+            [Ok(3), Err(4), Err(5), Err(6), Ok(2), Ok(1)]
+        );
     }
 }

@@ -7,13 +7,15 @@
 pub mod bedrock_logs;
 pub mod flows;
 pub mod har;
+pub mod langfuse;
+pub mod litellm;
+pub mod otel;
 
-
-
-
+mod attributes;
 mod entry;
 mod frames;
 mod in_order;
+mod messages;
 mod packed;
 mod splice;
 mod tnetstring;

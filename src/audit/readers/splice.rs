@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 
-use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -40,11 +39,6 @@ impl Object {
         self.0.push_str(if self.0.is_empty() { "{}" } else { "}" });
         self.0
     }
-
-    /// The bytes of it.
-    pub fn bytes(self) -> Bytes {
-        self.text().into()
-    }
 }
 
 /// An array of values.
@@ -73,12 +67,21 @@ pub fn unquoted(value: &RawValue) -> Cow<'_, str> {
     };
     let inner = text.trim();
     let whole = inner.starts_with(['{', '[']) && serde_json::from_str::<&RawValue>(inner).is_ok();
-    if whole { Cow::Owned(inner.to_owned()) } else { Cow::Borrowed(value.get()) }
+    if whole {
+        Cow::Owned(inner.to_owned())
+    } else {
+        Cow::Borrowed(value.get())
+    }
 }
 
 /// What a JSON string says; none where it is none.
 pub fn text_of(value: &RawValue) -> Option<String> {
-    value.get().trim_start().starts_with('"').then(|| serde_json::from_str(value.get()).ok()).flatten()
+    value
+        .get()
+        .trim_start()
+        .starts_with('"')
+        .then(|| serde_json::from_str(value.get()).ok())
+        .flatten()
 }
 
 /// A value that says something: no null, no empty object, array or string.
@@ -172,7 +175,10 @@ mod tests {
     #[test]
     fn parts_go_in_as_they_are() {
         let object = Object::default().put("a", "1.50").put_some("b", None::<&str>);
-        assert_eq!(object.put("c", &list(["{ }", "2"])).text(), r#"{"a":1.50,"c":[{ },2]}"#);
+        assert_eq!(
+            object.put("c", &list(["{ }", "2"])).text(),
+            r#"{"a":1.50,"c":[{ },2]}"#
+        );
         assert_eq!(Object::default().text(), "{}");
         assert_eq!(quoted("a\"\u{7}"), r#""a\"\u0007""#);
     }
@@ -188,10 +194,19 @@ mod tests {
     #[test]
     fn formats_by_members() {
         for (body, format) in [
-            (r#"{"messages":[{"role":"user","content":"\"type\":\"tool_use\""}]}"#, Some(Format::OpenaiChat)),
-            (r#"{"messages":[{"role":"user","content":[{"type": "tool_result"}]}]}"#, Some(Format::AnthropicMessages)),
+            (
+                r#"{"messages":[{"role":"user","content":"\"type\":\"tool_use\""}]}"#,
+                Some(Format::OpenaiChat),
+            ),
+            (
+                r#"{"messages":[{"role":"user","content":[{"type": "tool_result"}]}]}"#,
+                Some(Format::AnthropicMessages),
+            ),
             (r#"{"system":"x","messages":[]}"#, Some(Format::AnthropicMessages)),
-            (r#"{"system":[{"text":"x"}],"messages":[]}"#, Some(Format::BedrockConverse)),
+            (
+                r#"{"system":[{"text":"x"}],"messages":[]}"#,
+                Some(Format::BedrockConverse),
+            ),
             (r#"{"input":"x"}"#, Some(Format::OpenaiResponses)),
             (r#"{"contents":[]}"#, Some(Format::Gemini)),
             (r#"{"prompt":"x"}"#, None),

@@ -62,7 +62,11 @@ impl<'a> Net<'a> {
     /// A number of either kind.
     pub fn number(self) -> Option<f64> {
         let text = matches!(self.kind, b'#' | b'^').then_some(self.bytes)?;
-        std::str::from_utf8(text).ok()?.parse().ok().filter(|number: &f64| number.is_finite())
+        std::str::from_utf8(text)
+            .ok()?
+            .parse()
+            .ok()
+            .filter(|number: &f64| number.is_finite())
     }
 
     /// True or false.
@@ -94,7 +98,11 @@ impl<R: BufRead> Nets<R> {
         let mut digits = Vec::new();
         loop {
             let Some(byte) = fill(&mut self.input)?.first().copied() else {
-                return if digits.is_empty() { Ok(None) } else { Err(reason::TRUNCATED) };
+                return if digits.is_empty() {
+                    Ok(None)
+                } else {
+                    Err(reason::TRUNCATED)
+                };
             };
             self.input.consume(1);
             match byte {
@@ -118,7 +126,11 @@ impl<R: BufRead> Nets<R> {
             self.input.consume(taken);
             left -= taken;
         }
-        if over { Err(reason::TOO_LARGE) } else { Ok(Some(value)) }
+        if over {
+            Err(reason::TOO_LARGE)
+        } else {
+            Ok(Some(value))
+        }
     }
 }
 
@@ -151,7 +163,11 @@ mod tests {
     fn values_of_every_kind() {
         let text = b"51:4:text;3:\xc3\xa4!;5:bytes;3:a:b,1:n;4:-1.5^1:b;4:true!1:l;8:1:1#0:~}]";
         let (object, rest) = Net::split(text).unwrap_or((Net { kind: 0, bytes: b"" }, b""));
-        assert_eq!((object.kind, rest.len()), (b'l', 19), "a wrong length gives another value, never a panic");
+        assert_eq!(
+            (object.kind, rest.len()),
+            (b'l', 19),
+            "a wrong length gives another value, never a panic"
+        );
         let body = b"4:text;3:\xc3\xa4!;5:bytes;3:a:b,1:n;4:-1.5^1:b;4:true!1:l;7:1:1#0:~]";
         let text = [format!("{}:", body.len()).as_bytes(), body, b"}"].concat();
         let (object, rest) = Net::split(&text).unwrap();
@@ -161,7 +177,10 @@ mod tests {
         assert_eq!(get("bytes").bytes(), Some(&b"a:b"[..]));
         assert_eq!(get("n").number(), Some(-1.5));
         assert_eq!(get("b").truth(), Some(true));
-        assert_eq!(get("l").elements().map(Net::number).collect::<Vec<_>>(), [Some(1.0), None]);
+        assert_eq!(
+            get("l").elements().map(Net::number).collect::<Vec<_>>(),
+            [Some(1.0), None]
+        );
         assert_eq!(object.get("none"), None);
     }
 
@@ -169,7 +188,8 @@ mod tests {
     fn streams_end_where_they_cannot_be_read() {
         let all = |text: &str| {
             let nets = Nets::new(std::io::Cursor::new(text.as_bytes().to_vec()));
-            nets.map(|net| net.map(|bytes| String::from_utf8(bytes).unwrap())).collect::<Vec<_>>()
+            nets.map(|net| net.map(|bytes| String::from_utf8(bytes).unwrap()))
+                .collect::<Vec<_>>()
         };
         assert_eq!(all("1:a,0:~"), [Ok("a,".to_owned()), Ok("~".to_owned())]);
         assert_eq!(all("1:a,5:b"), [Ok("a,".to_owned()), Err(reason::TRUNCATED)]);

@@ -36,7 +36,10 @@ enum Around {
 impl<R: BufRead> Values<R> {
     /// The entries below `path`.
     pub fn new(mut input: R, path: Path) -> Self {
-        if input.fill_buf().is_ok_and(|buffer| buffer.starts_with(b"\xef\xbb\xbf")) {
+        if input
+            .fill_buf()
+            .is_ok_and(|buffer| buffer.starts_with(b"\xef\xbb\xbf"))
+        {
             input.consume(3);
         }
         Self {
@@ -95,7 +98,10 @@ impl<R: BufRead> Values<R> {
         }
         self.take(1);
         self.between()?;
-        let name = name.bytes.get(1..name.bytes.len().saturating_sub(1)).unwrap_or_default();
+        let name = name
+            .bytes
+            .get(1..name.bytes.len().saturating_sub(1))
+            .unwrap_or_default();
         if self.path[found].iter().any(|wanted| wanted.as_bytes() == name) {
             return Ok(Some(found + 1));
         }
@@ -106,11 +112,18 @@ impl<R: BufRead> Values<R> {
     fn cut(&mut self) -> Result<Vec<u8>, Reason> {
         let mut copy = Copy::default();
         self.value(&mut copy)?;
-        if copy.over { Err(reason::TOO_LARGE) } else { Ok(copy.bytes) }
+        if copy.over {
+            Err(reason::TOO_LARGE)
+        } else {
+            Ok(copy.bytes)
+        }
     }
 
     fn skip(&mut self) -> Result<(), Reason> {
-        self.value(&mut Copy { over: true, ..Copy::default() })
+        self.value(&mut Copy {
+            over: true,
+            ..Copy::default()
+        })
     }
 
     /// Takes one value. Its brackets, commas and colons are checked as they come, so that a line that was cut short ends
@@ -126,7 +139,11 @@ impl<R: BufRead> Values<R> {
                 (Next::Value | Next::FirstElement, b'{' | b'[') if open.len() < MAX_DEPTH => {
                     open.push(byte);
                     self.one(copy, byte);
-                    if byte == b'{' { Next::FirstMember } else { Next::FirstElement }
+                    if byte == b'{' {
+                        Next::FirstMember
+                    } else {
+                        Next::FirstElement
+                    }
                 }
                 (Next::FirstElement, b']') | (Next::FirstMember, b'}') | (Next::Comma, b']' | b'}') => {
                     if open.pop().map(|open| open + 2) != Some(byte) {
@@ -153,7 +170,11 @@ impl<R: BufRead> Values<R> {
                 }
                 (Next::Comma, b',') => {
                     self.one(copy, byte);
-                    if open.last() == Some(&b'{') { Next::Member } else { Next::Value }
+                    if open.last() == Some(&b'{') {
+                        Next::Member
+                    } else {
+                        Next::Value
+                    }
                 }
                 _ => return Err(reason::MALFORMED),
             };
@@ -302,11 +323,28 @@ impl Copy {
             return;
         }
         if self.bytes.len() + bytes.len() > MAX_ENTRY {
-            *self = Self { over: true, ..Self::default() };
+            *self = Self {
+                over: true,
+                ..Self::default()
+            };
             return;
         }
         self.bytes.extend_from_slice(bytes);
     }
+}
+
+/// Whether the first thing in a document is an object whose first member is `name`.
+pub fn starts_with_member(input: &mut impl BufRead, name: &str) -> bool {
+    let first = input.fill_buf().unwrap_or_default();
+    let inside = first
+        .trim_ascii_start()
+        .strip_prefix(b"{")
+        .unwrap_or_default()
+        .trim_ascii_start();
+    inside
+        .strip_prefix(b"\"")
+        .and_then(|inside| inside.strip_prefix(name.as_bytes()))
+        .is_some_and(|rest| rest.starts_with(b"\""))
 }
 
 /// The bytes at hand; empty at the end.
@@ -346,35 +384,64 @@ mod tests {
 
     #[test]
     fn lines_arrays_and_pretty_documents() {
-        assert_eq!(all("{\"a\":1}\n\n{\"b\":[{}]} 7", &[]), good(&["{\"a\":1}", "{\"b\":[{}]}", "7"]));
-        assert_eq!(all("[{\"a\":\"]\\\"\"}, {}]\n[]", &[]), good(&["{\"a\":\"]\\\"\"}", "{}"]));
-        assert_eq!(all("{\n  \"a\": {}\n}\n{\n}", &[]), good(&["{\n  \"a\": {}\n}", "{\n}"]));
+        assert_eq!(
+            all("{\"a\":1}\n\n{\"b\":[{}]} 7", &[]),
+            good(&["{\"a\":1}", "{\"b\":[{}]}", "7"])
+        );
+        assert_eq!(
+            all("[{\"a\":\"]\\\"\"}, {}]\n[]", &[]),
+            good(&["{\"a\":\"]\\\"\"}", "{}"])
+        );
+        assert_eq!(
+            all("{\n  \"a\": {}\n}\n{\n}", &[]),
+            good(&["{\n  \"a\": {}\n}", "{\n}"])
+        );
     }
 
     #[test]
     fn below_a_path() {
         let har = r#"{"x":[{"entries":[1]}],"log":{"a":{"entries":[2]},"entries":[{"n":1},{"n":2}],"b":0}}"#;
-        assert_eq!(all(har, &[&["log"], &["entries"]]), good(&[r#"{"n":1}"#, r#"{"n":2}"#]));
+        assert_eq!(
+            all(har, &[&["log"], &["entries"]]),
+            good(&[r#"{"n":1}"#, r#"{"n":2}"#])
+        );
         let spans = r#"{"s":[{"t":[{"u":[1,2]},{"v":[3]}]},{"t":[{"u":[]}]}]}"#;
         assert_eq!(all(spans, &[&["s"], &["t"], &["u", "v"]]), good(&["1", "2", "3"]));
     }
 
     #[test]
     fn a_broken_line_ends_where_the_next_one_starts() {
-        for broken in ["{\"a\":\"cut", "{\"a\":1,", "{\"a\"", "{\"a\":[}", "%", "{\"a\":1}}"] {
+        for broken in [
+            "{\"a\":\"cut",
+            "{\"a\":1,",
+            "{\"a\"",
+            "{\"a\":[}",
+            "%",
+            "{\"a\":1}}",
+        ] {
             let text = format!("{{}}\n{broken}\n{{\"b\":2}}\n");
             let values = all(&text, &[]);
             assert_eq!(values.first(), Some(&Ok("{}".to_owned())), "{broken}");
-            assert_eq!(values.last(), Some(&Ok("{\"b\":2}".to_owned())), "{broken}: {values:?}");
+            assert_eq!(
+                values.last(),
+                Some(&Ok("{\"b\":2}".to_owned())),
+                "{broken}: {values:?}"
+            );
             assert!(values.contains(&Err(reason::MALFORMED)), "{broken}");
         }
         assert_eq!(all("{\"a\":[1", &[]), [Err(reason::TRUNCATED)]);
-        assert_eq!(all("{\"a\":[1", &[&["a"]]), [Ok("1".to_owned()), Err(reason::TRUNCATED)]);
+        assert_eq!(
+            all("{\"a\":[1", &[&["a"]]),
+            [Ok("1".to_owned()), Err(reason::TRUNCATED)]
+        );
     }
 
     #[test]
     fn an_entry_over_the_limit_is_passed_over() {
         let long = format!("{{\"a\":\"{}\"}}", "x".repeat(MAX_ENTRY));
-        assert_eq!(cut(&format!("{long}\n{{}}"), &[], 1 << 16), [Err(reason::TOO_LARGE), Ok("{}".to_owned())]);
+        assert_eq!(
+            cut(&format!("{long}\n{{}}"), &[], 1 << 16),
+            [Err(reason::TOO_LARGE), Ok("{}".to_owned())]
+        );
     }
 }
