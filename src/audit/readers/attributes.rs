@@ -112,8 +112,7 @@ fn json(value: &RawValue, depth: usize) -> Option<String> {
         for member in object.values {
             let KeyValue { key, value } = serde_json::from_str(member.get()).ok()?;
             let value = value.map_or(Some("null".to_owned()), |value| json(value, depth))?;
-            let key = super::splice::quoted(&key);
-            members = members.put(&key[1..key.len() - 1], &value);
+            members = members.put_named(&key, &value);
         }
         return Some(members.text());
     }

@@ -139,8 +139,7 @@ impl Record<'_> {
             .iter()
             .filter(|(name, _)| !has(name) && name != "model" && name != "messages");
         for (name, value) in beside.chain(&inner) {
-            let name = splice::quoted(name);
-            body = body.put(name.trim_matches('"'), value.get());
+            body = body.put_named(name, value.get());
         }
         let body = body.put_some("messages", named).text();
         let format = splice::format_of(&body).ok_or(reason::NOT_A_PROMPT)?;

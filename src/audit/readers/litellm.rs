@@ -217,8 +217,7 @@ impl<'a> Payload<'a> {
             .unwrap_or_default()
         {
             if name != "model" && name != named {
-                let name = splice::quoted(&name);
-                body = body.put(name.trim_matches('"'), value.get());
+                body = body.put_named(&name, value.get());
             }
         }
         let messages = match messages.starts_with('"') && named == "messages" {

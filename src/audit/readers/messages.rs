@@ -86,21 +86,23 @@ fn chat(body: Object, system: &[&RawValue], tools: &[&RawValue], messages: &[Mes
     body.put_some("tools", tools).put("messages", &messages).text()
 }
 
-/// A definition is a function's; one that stands in its envelope already stays in it.
+/// A definition is a function's, with the kind of the tool among its members; one that stands in chat's envelope already
+/// stays in it.
 fn chat_tool(tool: &RawValue) -> String {
-    let function = || {
-        Object::default()
-            .put("type", "\"function\"")
-            .put("function", tool.get())
-            .text()
-    };
-    let enveloped = super::splice::members(tool.get())
-        .is_some_and(|members| members.iter().any(|(name, _)| name == "function"));
-    if enveloped {
-        tool.get().to_owned()
-    } else {
-        function()
+    let members = super::splice::members(tool.get()).unwrap_or_default();
+    if members.is_empty() || members.iter().any(|(name, _)| name == "function") {
+        return tool.get().to_owned();
     }
+    let mut function = Object::default();
+    for (name, value) in members.iter().filter(|(name, _)| name != "type") {
+        function = function.put_named(name, value.get());
+    }
+    let kind = members.iter().find(|(name, _)| name == "type");
+    let kind = kind.map_or("\"function\"", |(_, kind)| kind.get());
+    Object::default()
+        .put("type", kind)
+        .put("function", &function.text())
+        .text()
 }
 
 /// A message, and one for each answer of a tool that it has.

@@ -26,6 +26,12 @@ impl Object {
         self
     }
 
+    /// Adds a member by the text of its name.
+    pub fn put_named(self, name: &str, value: &str) -> Self {
+        let name = quoted(name);
+        self.put(&name[1..name.len() - 1], value)
+    }
+
     /// Adds it where there is one.
     pub fn put_some(self, name: &str, value: Option<impl AsRef<str>>) -> Self {
         match value {
