@@ -2,5 +2,6 @@
 
 mod broken;
 mod formats;
+mod quirks;
 mod tools;
 mod walk;

@@ -1,16 +1,18 @@
 //! Bedrock's model invocation logs: one JSON record a line, or as S3 delivers them, gzipped.
 //!
 //! A record has the request's body as `input.inputBodyJson` and the answer's as `output.outputBodyJson`; that of a stream is the
-//! answer put together, or the array of its events. Bodies over 100 KB are delivered apart and only named here
-//! (docs.aws.amazon.com, Bedrock user guide, "Monitor model invocation", 2026-11-30).
+//! answer put together, or the array of its events. Bodies over 100 KB are delivered apart and only named here; they are
+//! looked for where a copy of the bucket has them, in the folder `data` beside the log (docs.aws.amazon.com, Bedrock user guide, "Monitor model invocation", 2026-11-30).
 
-use std::io::BufRead;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::entry::{self, Reason, reason};
+use super::entry::{self, MAX_ENTRY, Reason, reason};
 use super::packed;
 use super::splice;
 use super::values::Values;
@@ -36,15 +38,11 @@ pub fn read(
 fn read_record(bytes: &[u8], source: &Source) -> Result<Vec<Exchange>, Reason> {
     let record: Record = serde_json::from_slice(bytes).map_err(|_| reason::MALFORMED)?;
     let input = record.input.unwrap_or_default();
-    let Some(body) = splice::some(input.body) else {
-        let elsewhere = input.elsewhere.is_some();
-        return Err(if elsewhere {
-            reason::BODY_ELSEWHERE
-        } else {
-            reason::NO_BODY
-        });
+    let body = match (splice::some(input.body), &input.elsewhere) {
+        (Some(body), _) => splice::unquoted(body),
+        (None, Some(place)) => beside(&source.file, place).ok_or(reason::BODY_ELSEWHERE)?.into(),
+        (None, None) => return Err(reason::NO_BODY),
     };
-    let body = splice::unquoted(body);
     let format = match record.operation.as_str() {
         "Converse" | "ConverseStream" => Format::BedrockConverse,
         _ => splice::format_of(&body).ok_or(reason::NOT_A_PROMPT)?,
@@ -103,6 +101,16 @@ struct Output<'a> {
     body: Option<&'a RawValue>,
     #[serde(borrow, rename = "outputTokenCount")]
     tokens: Option<&'a RawValue>,
+}
+
+/// A body that was delivered apart, from the copy of it below the log's folder.
+fn beside(log: &str, place: &str) -> Option<String> {
+    let name = place.rsplit('/').next().filter(|name| !name.starts_with('.'))?;
+    let data = Path::new(log).parent()?.join("data").join(name);
+    let input = packed::unpack(BufReader::new(File::open(data).ok()?));
+    let mut body = String::new();
+    input.take(MAX_ENTRY as u64 + 1).read_to_string(&mut body).ok()?;
+    (body.len() <= MAX_ENTRY).then_some(body)
 }
 
 /// The counts beside the bodies go by Converse's rule: what the cache gave is not in the count of the input.

@@ -7,7 +7,8 @@ use inkfast::audit::readers::reason;
 
 use super::walk::{KINDS, Read, fixture};
 
-const REASONS: [&str; 8] = [
+const REASONS: [&str; 9] = [
+    reason::BODY_ELSEWHERE,
     reason::MALFORMED,
     reason::TRUNCATED,
     reason::TOO_LARGE,
@@ -92,7 +93,8 @@ fn no_recording_looks_like_two() {
         }
     }
     let own = std::fs::read(fixture("own/conversation.jsonl")).unwrap();
-    let others: [&[u8]; 7] = [
+    let others: [&[u8]; 8] = [
+        &own,
         b"",
         b"{",
         b"12",
