@@ -6,6 +6,7 @@
 
 pub mod exchange;
 pub mod observation;
+pub mod recording;
 
 pub use exchange::{Answer, Exchange, Skipped, Source};
 pub use observation::{Judged, Observation, Segment, Share, Side};

@@ -78,6 +78,9 @@ struct Flags {
     /// Where what was sent is remembered: sqlite:PATH or memory:.
     #[arg(long, value_name = "URL")]
     state: Option<State>,
+    /// Add every exchange, prompts and answers in full but no key, to this file, for `inkfast audit`.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     /// Whether anything is rewritten [default: in-history].
     #[arg(long)]
     mode: Option<Mode>,
@@ -127,6 +130,7 @@ impl Flags {
             upstreams: self.upstreams.into_iter().collect(),
             default_upstream: self.default_upstream,
             state: self.state,
+            record: self.record,
             mode: self.mode,
             log_format: self.log_format,
             log_level: self.log_level,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Metrics, NO_LABELS};
+use super::{DroppedRecords, Metrics, NO_LABELS};
 
 /// A request that came to its end.
 pub struct RequestDone<'a> {
@@ -55,6 +55,13 @@ pub struct InputTokens {
     pub none: Option<u64>,
     /// Of an answer that does not tell what the cache did.
     pub unknown: Option<u64>,
+}
+
+impl DroppedRecords {
+    /// An exchange is not in the recording: `queue`, it found no room, or `disk`, the file did not take it.
+    pub fn record(&self, reason: &'static str) {
+        self.0.with_label_values(&[reason]).inc();
+    }
 }
 
 impl Metrics {

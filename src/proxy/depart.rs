@@ -168,6 +168,11 @@ impl Planned {
         !self.lowered.edits.is_empty()
     }
 
+    /// The bytes that left, if any of them differs.
+    pub fn edited(&self) -> Option<&[Bytes]> {
+        self.is_edited().then_some(&*self.rope.pieces)
+    }
+
     fn has_new_node(&self) -> bool {
         self.plan.new_node.is_some() || !self.plan.anew.is_empty()
     }
