@@ -13,7 +13,7 @@ use prometheus::{
     GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder,
     core::Collector,
 };
-pub use record::{Break, InputTokens, NodeAdded, RequestDone};
+pub use record::{Break, DropReason, InputTokens, NodeAdded, RequestDone};
 
 /// The label value of models that the allow-list does not name.
 pub const OTHER_MODEL: &str = "other";

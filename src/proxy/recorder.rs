@@ -23,7 +23,7 @@ use tokio::{
 
 use crate::{
     audit::recording::Line,
-    metrics::DroppedRecords,
+    metrics::{DropReason, DroppedRecords},
     proxy::{depart::Planned, now_ms, rewrite::Prompt, target::Target},
     wire::format::Format,
 };
@@ -128,8 +128,13 @@ impl Recorder {
         let fits = before == 0 || before.saturating_add(size) <= QUEUE_BYTES;
         if !fits || self.queue.try_send(Job::Write(Box::new(record))).is_err() {
             self.waiting.fetch_sub(size, Ordering::Relaxed);
-            self.dropped.record("queue");
+            self.dropped.record(DropReason::Queue);
         }
+    }
+
+    /// The count of what was dropped.
+    pub fn dropped(&self) -> DroppedRecords {
+        self.dropped.clone()
     }
 
     /// Waits until all that was taken is written, within a bound.
@@ -288,7 +293,7 @@ impl Writer {
         match record.to_bytes().and_then(|line| self.append(line)) {
             Ok(()) => self.failing = false,
             Err(error) => {
-                self.dropped.record("disk");
+                self.dropped.record(DropReason::Disk);
                 if !self.failing {
                     tracing::warn!(event = "recording", %error, "records are dropped");
                 }

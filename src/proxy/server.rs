@@ -34,7 +34,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     config::{self, Config, ConfigError, UpdateText},
     ledger::{Ledger, LedgerError},
-    metrics::{Metrics, MetricsError},
+    metrics::{DroppedRecords, Metrics, MetricsError},
     prefix::digest::namespace,
     prefix::policy::{Mode, Mutant, TextMode},
     proxy::{
@@ -71,6 +71,7 @@ pub struct Running {
     pub admin_addr: SocketAddr,
     stop: CancellationToken,
     served: JoinHandle<()>,
+    dropped: Option<DroppedRecords>,
 }
 
 /// Why nothing serves.
@@ -164,6 +165,7 @@ impl Server {
             tap,
             mutant,
         });
+        let dropped = proxy.recorder.as_ref().map(Recorder::dropped);
         let stop = CancellationToken::new();
         let admin = Admin {
             metrics,
@@ -176,6 +178,7 @@ impl Server {
             admin_addr,
             stop,
             served,
+            dropped,
         })
     }
 }
@@ -241,6 +244,11 @@ impl Proxy {
 }
 
 impl Running {
+    /// The count of what the recording lacks, if there is one; it goes on until the proxy has shut down.
+    pub fn dropped_records(&self) -> Option<DroppedRecords> {
+        self.dropped.clone()
+    }
+
     /// Drains and returns when all is done, which the grace period bounds.
     pub async fn shutdown(self) {
         self.stop.cancel();
