@@ -286,7 +286,7 @@ async fn frames_of_a_websocket_are_exchanges_of_their_own() {
 
 #[tokio::test]
 async fn failures_have_the_status_that_came_or_none() {
-    let recorded = Recorded::new("[upstreams.gemini]\nurl = \"http://127.0.0.1:9\"").await;
+    let recorded = Recorded::new("").await;
     let mut agent = Agent::chat();
     agent.user("one");
     recorded.bench.provider.push(sim::Answer::error(503, "busy"));
