@@ -10,6 +10,14 @@ use serde_json::Value;
 
 use crate::support::Upstream;
 
+/// One prompt.
+const POST: &str = r#"
+import os, sys, urllib.request
+body = b'{"model":"m","messages":[{"role":"user","content":"hi"}]}'
+request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions?x=1", body)
+sys.stdout.write(urllib.request.urlopen(request).read().decode())
+"#;
+
 /// `inkfast run` in an environment without base URLs.
 pub fn inkfast(folder: &Path, flags: &[&str], variables: &[(&str, &str)], command: &[&str]) -> Command {
     let mut run = Command::new(env!("CARGO_BIN_EXE_inkfast"));
@@ -164,8 +172,14 @@ fn the_variables_can_be_printed_for_a_shell() {
 async fn a_base_url_that_is_set_is_behind_the_proxy() {
     let gateway = Upstream::plain().await;
     let set = format!("{}/some/gateway/v1", gateway.url());
-    let script = r#"curl -s -d '{"model":"m","messages":[{"role":"user","content":"hi"}]}' "$OPENAI_BASE_URL/chat/completions?x=1""#;
-    let output = tokio::task::spawn_blocking(move || shell(&[], &[("OPENAI_BASE_URL", &set)], script))
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = inkfast(
+        folder.path(),
+        &[],
+        &[("OPENAI_BASE_URL", &set)],
+        &["python3", "-c", POST],
+    );
+    let output = tokio::task::spawn_blocking(move || run.output().unwrap())
         .await
         .unwrap();
     assert_eq!((output.status.code(), printed(&output)), (Some(0), "{}"));
@@ -181,12 +195,11 @@ async fn a_run_adds_to_the_file_of_record() {
     let folder = tempfile::tempdir().unwrap();
     let (file, given) = (folder.path().join("r"), format!("openai={}", upstream.url()));
     std::fs::write(&file, "{\"before\":1}\n").unwrap();
-    let script = r#"curl -s -d '{"model":"m","messages":[{"role":"user","content":"hi"}]}' "$OPENAI_BASE_URL/chat/completions""#;
     let mut run = inkfast(
         folder.path(),
         &["--upstream", &given, "--record", "r", "--log-file", "log"],
         &[],
-        &["sh", "-c", script],
+        &["python3", "-c", POST],
     );
     let output = tokio::task::spawn_blocking(move || run.output().unwrap())
         .await
@@ -247,22 +260,40 @@ fn signals_are_passed_on() {
     }
 }
 
+/// Each signal that is delivered is a byte in a pipe.
+const COUNTING: &str = "
+import os, signal, time
+read, write = os.pipe()
+os.set_blocking(write, False)
+signal.set_wakeup_fd(write)
+signal.signal(signal.SIGINT, lambda *_: None)
+print('ready', flush=True)
+end = time.monotonic() + 1.5
+while time.monotonic() < end:
+    time.sleep(0.1)
+os.write(write, b'.')
+os._exit(40 + len(os.read(read, 100)) - 1)
+";
+
+const AT_A_TERMINAL: &str = "
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], [sys.argv[1], 'run', '--', 'python3', '-c', sys.argv[2]])
+seen = b''
+while b'ready' not in seen:
+    seen += os.read(terminal, 1000)
+os.write(terminal, b'\\x03')
+_, status = os.waitpid(pid, 0)
+print(os.waitstatus_to_exitcode(status))
+";
+
 /// The terminal sends it to both.
 #[test]
 fn an_interrupt_from_the_terminal_comes_once() {
     let folder = tempfile::tempdir().unwrap();
-    let script = "import os, pty, sys, time\n\
-        command = [sys.argv[1], 'run', '--', 'sh', '-c', 'n=0; trap \"n=\\$((n+1))\" INT; echo ready; sleep 1; sleep 1; exit $((40+n))']\n\
-        pid, terminal = pty.fork()\n\
-        if pid == 0:\n    os.execv(command[0], command)\n\
-        seen = b''\n\
-        while b'ready' not in seen:\n    seen += os.read(terminal, 1000)\n\
-        os.write(terminal, b'\\x03')\n\
-        _, status = os.waitpid(pid, 0)\n\
-        print(os.waitstatus_to_exitcode(status))\n";
-    let script = script.replace("\\$", "$");
     let output = Command::new("python3")
-        .args(["-c", &script, env!("CARGO_BIN_EXE_inkfast")])
+        .args(["-c", AT_A_TERMINAL, env!("CARGO_BIN_EXE_inkfast"), COUNTING])
         .env("HOME", folder.path())
         .output()
         .unwrap();
