@@ -12,7 +12,7 @@ use crate::{
     ledger::Outcome,
     proxy::{
         Proxy,
-        depart::Attempt,
+        depart::{self, Attempt},
         exchange,
         line::RequestLine,
         refusal::{self, Trials},
@@ -125,6 +125,7 @@ impl Flight {
         let read = (Some(&reading), self.answered);
         let seq = exchange::put_on_record(proxy, prompt, &mut self.attempt, read, held).await;
         self.line.answer_bytes = Some(self.bytes);
+        depart::explain(prompt, self.attempt.planned.clone()).await;
         let told = (prompt, &self.attempt, seq);
         exchange::tell(proxy, &mut self.line, self.answered, told, Some(&reading));
         self.line.close(outcome, &proxy.metrics, proxy.tap.as_ref());
