@@ -232,6 +232,11 @@ impl Planned {
         plan.received.change.is_some() || plan.sent.change.is_some() || lost()
     }
 
+    /// The bytes that left, if any of them differs.
+    pub fn edited(&self) -> Option<&[Bytes]> {
+        self.is_edited().then_some(&*self.rope.pieces)
+    }
+
     fn has_new_node(&self) -> bool {
         self.plan.new_node.is_some() || !self.plan.anew.is_empty()
     }

@@ -43,6 +43,7 @@ mod replay;
 mod responses;
 mod rewrite;
 mod routes;
+mod run;
 mod seeds;
 mod sequences;
 mod service;
