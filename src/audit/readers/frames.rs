@@ -123,15 +123,22 @@ mod tests {
             number: 7,
         };
         let all = exchanges(frames, &entry::exchange(&source, "".into()));
+        let text = |answer: &Answer| String::from_utf8(answer.body.to_vec()).unwrap();
         let answers: Vec<_> = all
             .iter()
-            .map(|one| {
-                one.answer
-                    .as_ref()
-                    .map(|answer| (answer.status, answer.body.len()))
-            })
+            .map(|one| one.answer.as_ref().map(|answer| (answer.status, text(answer))))
             .collect();
-        assert_eq!(answers, [Some((Some(200), 101)), Some((Some(429), 37)), None]);
+        let created = r#"data: {"type":"response.created","stream_id":"a"}"#;
+        let completed = r#"data: {"type":"response.completed","stream_id":"a"}"#;
+        let refused = r#"data: {"type":"error","status":429}"#;
+        assert_eq!(
+            answers,
+            [
+                Some((Some(200), format!("{created}\n\n{completed}\n\n"))),
+                Some((Some(429), format!("{refused}\n\n"))),
+                None
+            ]
+        );
         assert_eq!(all[1].body, r#"{"type":"response.create","input":"x"}"#);
         assert!(all.iter().all(|one| one.source.number == 7));
     }

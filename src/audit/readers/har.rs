@@ -74,7 +74,7 @@ fn read_entry(bytes: &[u8], source: &Source) -> Result<Vec<Exchange>, Reason> {
     let body = request.body.and_then(Body::bytes).ok_or(reason::NO_BODY)?;
     let ended_ms = at_ms.zip(entry.time).and_then(|(at_ms, time)| {
         // The bound is a year.
-        (time >= 0.0 && time < 4e10).then(|| at_ms + time as u64)
+        (0.0..4e10).contains(&time).then(|| at_ms + time as u64)
     });
     let answer = entry.response.and_then(|response| response.answer(ended_ms));
     Ok(vec![Exchange {

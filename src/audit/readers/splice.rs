@@ -29,7 +29,8 @@ impl Object {
     /// Adds a member by the text of its name.
     pub fn put_named(self, name: &str, value: &str) -> Self {
         let name = quoted(name);
-        self.put(&name[1..name.len() - 1], value)
+        let inner = name.get(1..name.len().saturating_sub(1));
+        self.put(inner.unwrap_or_default(), value)
     }
 
     /// Adds it where there is one.
@@ -62,7 +63,8 @@ pub fn list<T: AsRef<str>>(values: impl IntoIterator<Item = T>) -> String {
 
 /// Text as a JSON string.
 pub fn quoted(text: &str) -> String {
-    serde_json::to_string(text).expect("text is always JSON")
+    // Text always is JSON.
+    serde_json::to_string(text).unwrap_or_default()
 }
 
 /// A value; of a string that holds a whole object or array as text, which is how some exports and attributes carry them, what
@@ -91,7 +93,7 @@ pub fn text_of(value: &RawValue) -> Option<String> {
 }
 
 /// A value that says something: no null, no empty object, array or string.
-pub fn some<'a>(value: Option<&'a RawValue>) -> Option<&'a RawValue> {
+pub fn some(value: Option<&RawValue>) -> Option<&RawValue> {
     value.filter(|value| !["null", "{}", "[]", "\"\""].contains(&value.get().trim()))
 }
 

@@ -24,10 +24,11 @@ const VERDICTS: [&str; 5] = [
 
 #[test]
 fn mitmproxy_records_the_sdks() {
-    let Some((flows, har)) = record("recorded.py", 10, false) else {
+    let Some(recorded) = record("recorded.py", 10, false) else {
         return;
     };
-    for path in [&flows, &har] {
+    let (flows, har) = (&recorded.flows, &recorded.har);
+    for path in [flows, har] {
         holds_both_conversations(path);
     }
     let bodies = |path: &Path| {
@@ -36,7 +37,7 @@ fn mitmproxy_records_the_sdks() {
             .map(|one| one.body)
             .collect::<Vec<_>>()
     };
-    assert_eq!(bodies(&flows), bodies(&har), "the same bytes");
+    assert_eq!(bodies(flows), bodies(har), "the same bytes");
     if std::env::var_os("INKFAST_BLESS").is_some() {
         std::fs::copy(flows, fixture("flows/mitmproxy.flows")).unwrap();
         std::fs::copy(har, fixture("har/mitmproxy.har")).unwrap();
@@ -52,10 +53,10 @@ fn what_mitmproxy_recorded_once_is_still_read() {
 
 #[test]
 fn mitmproxy_records_a_websocket() {
-    let Some((flows, har)) = record("openai_websocket.py", 15, true) else {
+    let Some(recorded) = record("openai_websocket.py", 15, true) else {
         return;
     };
-    let [flows, har] = [&flows, &har].map(|path| {
+    let [flows, har] = [&recorded.flows, &recorded.har].map(|path| {
         let all: Vec<_> = exchanges(read(path)).into_iter().collect();
         let verdicts: Vec<_> = judge(&all)
             .into_iter()
@@ -97,8 +98,15 @@ fn holds_both_conversations(path: &Path) {
     }
 }
 
-/// Runs a script through mitmproxy; the flow file and the HAR that it wrote.
-fn record(script: &str, answers: usize, calls: bool) -> Option<(PathBuf, PathBuf)> {
+/// What mitmproxy wrote; it goes with the folder.
+struct Recorded {
+    flows: PathBuf,
+    har: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+/// Runs a script through mitmproxy.
+fn record(script: &str, answers: usize, calls: bool) -> Option<Recorded> {
     let (clients, recorder) = (
         installed("INKFAST_TEST_VENV")?,
         installed("INKFAST_TEST_MITMPROXY")?,
@@ -111,17 +119,22 @@ fn record(script: &str, answers: usize, calls: bool) -> Option<(PathBuf, PathBuf
     };
     assert_eq!(said.len(), answers);
     said.into_iter().for_each(|answer| provider.push(answer));
-    let folder = tempfile::tempdir().unwrap().keep();
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path();
     let (flows, har) = (folder.join("out.flows"), folder.join("out.har"));
-    let mitmproxy = Mitmproxy::start(&recorder, &folder, &provider.url(), [&flows, &har]);
+    let mitmproxy = Mitmproxy::start(&recorder, folder, &provider.url(), [&flows, &har]);
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients");
-    Program::new(&clients.join("bin/python"), &folder)
+    Program::new(&clients.join("bin/python"), folder)
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .arg(scripts.join(script))
         .arg(&mitmproxy.url)
         .output();
     mitmproxy.stop();
-    Some((flows, har))
+    Some(Recorded {
+        flows,
+        har,
+        _folder: temporary,
+    })
 }
 
 fn texts(count: usize) -> Vec<Answer> {
@@ -180,6 +193,14 @@ impl Mitmproxy {
                 .success()
         );
         assert!(self.child.wait().unwrap().success());
+    }
+}
+
+impl Drop for Mitmproxy {
+    fn drop(&mut self) {
+        // It has ended, unless the test fails.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

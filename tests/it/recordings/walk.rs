@@ -19,12 +19,13 @@ use inkfast::wire::usage::Usage;
 use crate::harness::{self, Core};
 
 pub type Read = Result<Exchange, Skipped>;
+pub type Reads = Box<dyn Iterator<Item = Read>>;
 
 /// A format's reader, as the table of formats has it.
 pub struct Kind {
     pub name: &'static str,
     pub looks_like: fn(&[u8]) -> bool,
-    pub read: fn(Arc<str>, Box<dyn BufRead>) -> Box<dyn Iterator<Item = Read>>,
+    pub read: fn(Arc<str>, Box<dyn BufRead>) -> Reads,
 }
 
 macro_rules! kind {
