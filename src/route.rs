@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::prefix::policy::{Mode, Policy, Row, TextMode};
 use crate::wire::format::Format;
+use crate::wire::markers;
 
 /// The table that is built in.
 const BUILT_IN: &str = include_str!("../config/routes.toml");
@@ -31,6 +32,7 @@ pub struct Table {
     usage_cached: Vec<Fact<Cached>>,
     cache_minimum: Vec<Fact<u64>>,
     cache_at_markers: Vec<Fact<bool>>,
+    cache_marker_limit: Vec<Fact<usize>>,
     refusals: Vec<Fact<Vec<String>>>,
 }
 
@@ -67,6 +69,8 @@ pub struct Route {
     pub refusals: Vec<String>,
     /// For reading token counts.
     pub cache: warmth::Facts,
+    /// For judging cache markers.
+    pub markers: markers::Rules,
 }
 
 /// Why a row was given up on a route.
@@ -131,6 +135,7 @@ impl Table {
             cached_price: [own.cached_price, self.cached_price].concat(),
             cache_minimum: [own.cache_minimum, self.cache_minimum].concat(),
             cache_at_markers: [own.cache_at_markers, self.cache_at_markers].concat(),
+            cache_marker_limit: [own.cache_marker_limit, self.cache_marker_limit].concat(),
             refusals: [own.refusals, self.refusals].concat(),
         })
     }
@@ -170,6 +175,10 @@ impl Table {
                 .iter()
                 .map(|text| text.to_lowercase())
                 .collect(),
+            markers: markers::Rules {
+                at_markers: value(&self.cache_at_markers, to).unwrap_or(false),
+                limit: value(&self.cache_marker_limit, to),
+            },
             cache: warmth::Facts {
                 ttl: cache_ttl,
                 minimum: value(&self.cache_minimum, to),

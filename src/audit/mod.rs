@@ -6,6 +6,7 @@
 
 pub mod exchange;
 pub mod observation;
+pub mod readers;
 pub mod recording;
 
 pub use exchange::{Answer, Exchange, Skipped, Source};

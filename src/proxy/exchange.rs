@@ -32,7 +32,7 @@ use crate::{
     proxy::{
         Proxy,
         answer::{AnswerReader, LastEvent},
-        depart::{Attempt, Form, Planned},
+        depart::{self, Attempt, Form, Planned},
         headers, learning,
         line::RequestLine,
         observe::SideCopy,
@@ -259,6 +259,7 @@ async fn observe(
     }
     line.answer_bytes = Some(relay.bytes);
     line.first_byte_after = relay.first_byte.map(|first| first.duration_since(line.started));
+    depart::explain(prompt, attempt.planned.clone()).await;
     tell(
         proxy,
         &mut line,
@@ -311,6 +312,11 @@ fn keep_path(
     if prompt.counts_only {
         return;
     }
+    if let Some(planned) = attempt.planned.as_deref()
+        && let Some(parent) = planned.plan.parent.as_ref().filter(|_| planned.sent.carries)
+    {
+        proxy.bodies.passed(&parent.request);
+    }
     let path = attempt.planned.as_deref().map(|planned| &planned.sent.path);
     let path = path.filter(|path| !path.nodes.is_empty() || prompt.route.policy.binds_thinking);
     let kept = path.map(|path| Path {
@@ -361,8 +367,8 @@ pub fn tell(
                 usage
             }
         });
-        let plan = attempt.planned.as_deref().map(|planned| &planned.plan);
-        report::count_answer(&proxy.metrics, line, plan, reading);
+        let sent = attempt.planned.as_deref().map(Planned::sent_verdict);
+        report::count_answer(&proxy.metrics, line, sent, reading);
     }
 }
 

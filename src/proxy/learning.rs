@@ -11,7 +11,6 @@ use tokio::time::timeout;
 use crate::{
     ledger::Learned,
     prefix::{
-        Cause, Class,
         item::{Kind, Role},
         past::{Path, Seq},
         policy::Carrier,
@@ -96,8 +95,7 @@ pub async fn learn(proxy: &Proxy, prompt: &Prompt, row: String, finding: Finding
 /// The request whose whole prefix, as it was sent and taken, stands in this one.
 fn extended(planned: &Planned) -> Option<&Path> {
     let sent = &planned.plan.sent;
-    let intact = sent.class == Class::Extend && sent.cause == Cause::None;
-    let parent = planned.plan.parent.as_deref().filter(|_| intact)?;
+    let parent = planned.plan.parent.as_deref().filter(|_| sent.is_intact())?;
     parent.is_committed().then_some(parent)
 }
 

@@ -2,7 +2,10 @@
 
 mod translated;
 
+use std::str::FromStr;
+
 use bytes::Bytes;
+use inkfast::prefix::Cause;
 use inkfast::wire::format::Format;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -23,6 +26,7 @@ struct Case {
 struct Expect {
     first_changed_item: String,
     class: Option<String>,
+    cause: String,
     remedy: String,
 }
 
@@ -83,22 +87,27 @@ fn bodies(case: &Case) -> Vec<Bytes> {
 fn first_change(expect: &Expect, turns: &[Outcome], fail: &mut impl FnMut(String)) {
     let found = turns.iter().zip(1..).find_map(|(turn, index)| {
         let (verdict, item) = turn.received.split_once('@')?;
-        Some((
-            format!("r{index}:{item}"),
-            verdict.split('/').next().unwrap_or_default(),
-        ))
+        let (class, cause) = verdict.split_once('/').unwrap_or((verdict, ""));
+        Some((format!("r{index}:{item}"), class, cause))
     });
     match (expect.first_changed_item.as_str(), found) {
         ("none", None) => {}
-        ("none", Some((item, _))) => fail(format!("changed at {item}, expected nothing")),
+        ("none", Some((item, ..))) => fail(format!("changed at {item}, expected nothing")),
         (want, None) => fail(format!("nothing changed, expected {want}")),
-        (want, Some((item, class))) => {
+        (want, Some((item, class, cause))) => {
             let rest = item.strip_prefix(want);
             if !rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', ':'])) {
                 fail(format!("changed at {item}, expected {want}"));
             }
             if expect.class.as_deref().is_some_and(|want| want != class) {
                 fail(format!("class {class}, expected {:?}", expect.class));
+            }
+            if cause != expect.cause {
+                fail(format!("cause {cause}, expected {}", expect.cause));
+            }
+            let by_cause = Cause::from_str(cause).unwrap().remedy().as_str();
+            if by_cause != expect.remedy {
+                fail(format!("{cause} is for {by_cause}, expected {}", expect.remedy));
             }
         }
     }

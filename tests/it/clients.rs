@@ -7,5 +7,5 @@ mod checks;
 mod npm;
 pub mod process;
 mod pypi;
-mod script;
+pub mod script;
 mod sdk;

@@ -1,18 +1,21 @@
 //! The core without a socket: one request after another through parse, keys, past, decide, lower, guard and record,
 //! on a real ledger.
 
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
 use inkfast::ledger::{Book, Db, MemoryLedger, Outcome as Ended};
+use inkfast::prefix::digest::Digest;
 use inkfast::prefix::guard::{self, Departure};
 use inkfast::prefix::item::{AnswerMark, Hints};
 use inkfast::prefix::keys::{response_id, response_key};
 use inkfast::prefix::past::{Past, Sent, Seq};
 use inkfast::prefix::policy::{Mode, Mutant, TextMode};
-use inkfast::prefix::{Keys, Plan, Request, Scope, apply, decide, held, keys, record};
+use inkfast::prefix::{Keys, Plan, Request, Scope, Verdict, apply, decide, held, keys, record};
 use inkfast::route::{Choice, Destination, Table};
 use inkfast::wire::body::Context;
+use inkfast::wire::drift;
 use inkfast::wire::format::Format;
 use inkfast::wire::lower::Lowered;
 use inkfast::wire::scan::Fault;
@@ -41,6 +44,8 @@ pub struct Core {
     pub mutant: Option<Mutant>,
     pub now_ms: u64,
     table: &'static Table,
+    /// All that left, by key: what verdicts are told from.
+    bodies: HashMap<Digest, Request>,
 }
 
 /// What became of one request.
@@ -50,6 +55,9 @@ pub struct Turn {
     pub lowered: Lowered,
     pub out: Bytes,
     pub guard: Result<(), guard::Violation>,
+    /// Both verdicts, told from the bodies.
+    pub received: Verdict,
+    pub sent: Verdict,
     pub seq: Seq,
 }
 
@@ -84,6 +92,7 @@ impl Core {
             mutant: None,
             now_ms: 1_800_000_000_000,
             table: TABLE.get_or_init(|| Table::built_in().unwrap()),
+            bodies: HashMap::new(),
         }
     }
 
@@ -156,7 +165,15 @@ impl Core {
         let going = (lowered.head.clone(), lowered.nodes.clone());
         let sent = record::sent(&request, (self.scope, &keys), &plan, going, self.now_ms);
         let seq = self.append(sent);
+        let (mut received, mut sent) = (plan.received.clone(), plan.sent.clone());
+        let before = plan.compared.and_then(|key| self.bodies.get(&key));
+        if let Some(before) = before {
+            drift::explain_both(before, &request, &mut received, &mut sent);
+        }
+        self.bodies.insert(keys.request, request.clone());
         Turn {
+            received,
+            sent,
             out: rope.concat(),
             request,
             plan,
@@ -194,6 +211,7 @@ impl Core {
             store: Store::Memory(ledger.clone()),
             host: self.host.clone(),
             model: self.model.clone(),
+            bodies: self.bodies.clone(),
             ..*self
         })
     }

@@ -37,6 +37,7 @@ mod ollama;
 mod probe;
 mod prompt;
 mod proxy;
+mod recordings;
 mod regression;
 mod replay;
 mod responses;

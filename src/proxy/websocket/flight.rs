@@ -12,7 +12,7 @@ use crate::{
     ledger::Outcome,
     proxy::{
         Proxy,
-        depart::Attempt,
+        depart::{self, Attempt},
         exchange,
         line::RequestLine,
         recorder::{AnswerCopy, Record},
@@ -149,6 +149,7 @@ impl Flight {
             recorder.keep(record);
         }
         self.line.answer_bytes = Some(self.bytes);
+        depart::explain(prompt, self.attempt.planned.clone()).await;
         let told = (prompt, &self.attempt, seq);
         exchange::tell(proxy, &mut self.line, self.answered, told, Some(&reading));
         self.line.close(outcome, &proxy.metrics, proxy.tap.as_ref());
