@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use inkfast::ledger::Db;
 use inkfast::prefix::item::Hints;
-use inkfast::proxy::bodies::{self, Bodies};
+use inkfast::bodies::{self, Bodies};
 
 use support::{Conversation, Core, Speaks, Store};
 
