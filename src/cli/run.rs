@@ -14,7 +14,7 @@ use std::{
     fs::OpenOptions,
     io::{self, Write},
     net::{IpAddr, Ipv4Addr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use clap::Args;
@@ -60,7 +60,9 @@ pub struct Run {
 /// # Errors
 /// Bad usage, or what keeps the proxy from starting.
 pub fn run(run: Run) -> Result<u8, Box<dyn Error>> {
-    let (mut config, environment) = ready(run.flags, run.print_env)?;
+    let program = run.command.first().map(Path::new).and_then(Path::file_name);
+    let program = program.unwrap_or_default().to_string_lossy();
+    let (mut config, environment) = ready(run.flags, &program, run.print_env)?;
     if run.print_env {
         print(&exports(&environment, config.listen))?;
         return Ok(0);
@@ -80,8 +82,8 @@ pub fn run(run: Run) -> Result<u8, Box<dyn Error>> {
     runtime.shutdown_background();
     match ended? {
         Ended::NotStarted(error) => {
-            let program = run.command.first().map(|program| program.to_string_lossy());
-            say(&format!("{}: {error}", program.unwrap_or_default()));
+            let named = run.command.first().map(|program| program.to_string_lossy());
+            say(&format!("{}: {error}", named.unwrap_or_default()));
             Ok(child::not_started(&error))
         }
         Ended::With { code, missing } => {
@@ -130,7 +132,7 @@ async fn through(
 }
 
 /// The configuration, with an upstream more for each variable that led elsewhere.
-fn ready(flags: Flags, print_env: bool) -> Result<(Config, Environment), ConfigError> {
+fn ready(flags: Flags, program: &str, print_env: bool) -> Result<(Config, Environment), ConfigError> {
     let (file, given) = (flags.file()?, flags.given());
     let by_flag: Vec<_> = given.upstreams.keys().cloned().collect();
     let (listen, admin) = (given.listen, given.admin);
@@ -144,7 +146,7 @@ fn ready(flags: Flags, print_env: bool) -> Result<(Config, Environment), ConfigE
         ..whole
     };
     let known = Config::new(whole.clone())?;
-    let environment = Environment::new(&known.upstreams, &by_flag, variable)?;
+    let environment = Environment::new(&known.upstreams, &by_flag, program, variable)?;
     let more = Partial {
         upstreams: environment.upstreams.iter().cloned().collect(),
         ..Partial::default()

@@ -179,6 +179,11 @@ impl Planned {
         !self.lowered.edits.is_empty()
     }
 
+    /// The bytes that left, if any of them differs.
+    pub fn edited(&self) -> Option<&[Bytes]> {
+        self.is_edited().then_some(&*self.rope.pieces)
+    }
+
     /// What the client did to its own prefix, as precisely as is known by now.
     pub fn received(&self) -> &Verdict {
         self.told
@@ -230,11 +235,6 @@ impl Planned {
                     .is_some_and(|tip| !markers::reaches(&prompt.request, tip.items.len().saturating_sub(1)))
         };
         plan.received.change.is_some() || plan.sent.change.is_some() || lost()
-    }
-
-    /// The bytes that left, if any of them differs.
-    pub fn edited(&self) -> Option<&[Bytes]> {
-        self.is_edited().then_some(&*self.rope.pieces)
     }
 
     fn has_new_node(&self) -> bool {

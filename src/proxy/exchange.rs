@@ -37,7 +37,7 @@ use crate::{
         line::RequestLine,
         observe::SideCopy,
         receive::{Received, receive},
-        recorder::Record,
+        recorder::{self, Record},
         refusal::{self, Answered},
         relay::{self, End, Relay},
         report,
@@ -103,12 +103,7 @@ async fn open(
     let started = Instant::now();
     let (attempt, prompt) = ready(proxy, (&target, &head, &signing), received, line).await;
     line.rewrite = prompt.as_ref().map(|_| started.elapsed());
-    let mut record = proxy
-        .recorder
-        .as_ref()
-        .zip(prompt.as_deref())
-        .map(|(_, prompt)| Record::new(&target, &head, prompt));
-    let first = attempt.planned.clone();
+    let mut record = recorder::begin(proxy, (&target, &head), (prompt.as_deref(), &attempt));
     let sender = Sender {
         proxy,
         target: &target,
@@ -118,19 +113,14 @@ async fn open(
     let answered = match refusal::exchange(proxy, &sender, prompt.as_ref(), attempt, reply).await {
         Ok(answered) => answered,
         Err(error) => {
-            if let Some((mut record, recorder)) = record.zip(proxy.recorder.as_ref()) {
-                record.left_as(first.as_deref());
-                recorder.keep(record);
-            }
+            recorder::end(proxy, record);
             return Err(error);
         }
     };
     if let Some(record) = &mut record {
-        record.left_as(answered.attempt.planned.as_deref());
-        record.answered(
-            Some(answered.response.status()),
-            Some(answered.response.headers()),
-        );
+        let (status, headers) = (answered.response.status(), answered.response.headers());
+        record.left_as(&answered.attempt);
+        record.answered(Some(status), Some(headers));
     }
     line.sent_bytes = answered.attempt.length;
     line.status = Some(answered.response.status());
@@ -218,7 +208,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 async fn observe(
     proxy: &Proxy,
     answered: Answered,
-    (prompt, record): (Option<&Prompt>, Option<Record>),
+    (prompt, mut record): (Option<&Prompt>, Option<Record>),
     reply: oneshot::Sender<Reply>,
     mut line: RequestLine,
 ) {
@@ -247,10 +237,10 @@ async fn observe(
         relay.release().await;
     }
     let (reading, copy) = side.finish().await.unwrap_or_default();
-    if let Some((mut record, recorder)) = record.zip(proxy.recorder.as_ref()) {
-        record.said(copy.unwrap_or_default());
-        recorder.keep(record);
+    if let (Some(record), Some(copy)) = (&mut record, copy) {
+        record.said(copy);
     }
+    recorder::end(proxy, record);
     let read = (reading.as_ref(), status.is_success());
     let seq = put_on_record(proxy, prompt, &mut attempt, read, held).await;
     if relay.end.is_none() {

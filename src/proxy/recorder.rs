@@ -24,7 +24,13 @@ use tokio::{
 use crate::{
     audit::recording::Line,
     metrics::{DropReason, DroppedRecords},
-    proxy::{depart::Planned, now_ms, rewrite::Prompt, target::Target},
+    proxy::{
+        Proxy,
+        depart::{Attempt, Planned},
+        now_ms,
+        rewrite::Prompt,
+        target::Target,
+    },
     wire::format::Format,
 };
 
@@ -78,6 +84,25 @@ enum Job {
     Flush(oneshot::Sender<()>),
 }
 
+/// The record of a prompt that is about to leave, where exchanges are recorded.
+pub fn begin(
+    proxy: &Proxy,
+    (target, head): (&Target<'_>, &request::Parts),
+    (prompt, attempt): (Option<&Prompt>, &Attempt),
+) -> Option<Record> {
+    let prompt = prompt.filter(|_| proxy.recorder.is_some())?;
+    let mut record = Record::new(target, head, prompt);
+    record.left_as(attempt);
+    Some(record)
+}
+
+/// The exchange ended.
+pub fn end(proxy: &Proxy, record: Option<Record>) {
+    if let Some((recorder, record)) = proxy.recorder.as_ref().zip(record) {
+        recorder.keep(record);
+    }
+}
+
 impl Recorder {
     /// Opens a file to add to, or makes one that only its owner may read.
     ///
@@ -121,7 +146,7 @@ impl Recorder {
     }
 
     /// Takes the record of an exchange that ended, or drops it where there is no room.
-    pub fn keep(&self, mut record: Record) {
+    fn keep(&self, mut record: Record) {
         record.ended_ms = now_ms();
         let size = record.size();
         let before = self.waiting.fetch_add(size, Ordering::Relaxed);
@@ -152,8 +177,7 @@ impl Recorder {
 }
 
 impl Record {
-    /// A request that is about to leave for `target`.
-    pub fn new(target: &Target<'_>, head: &request::Parts, prompt: &Prompt) -> Self {
+    fn new(target: &Target<'_>, head: &request::Parts, prompt: &Prompt) -> Self {
         let named = prompt.request.model.as_deref().unwrap_or_default();
         let behind = target.upstream.model_behind(named);
         let path = target.uri.path_and_query().map_or("/", |path| path.as_str());
@@ -186,7 +210,8 @@ impl Record {
     }
 
     /// What left for it.
-    pub fn left_as(&mut self, planned: Option<&Planned>) {
+    pub fn left_as(&mut self, attempt: &Attempt) {
+        let planned = attempt.planned.as_deref();
         self.sent = planned.and_then(Planned::edited).map(<[Bytes]>::to_vec);
         self.by_proxy = planned.and_then(|planned| {
             let cause = planned.plan.sent.cause;

@@ -58,10 +58,13 @@ fn cause(before: &Request, after: &Request, verdict: &Verdict, change: Change) -
         (Part::History, Cause::HistoryEdited | Cause::ItemsReordered | Cause::ItemsInserted) => {
             Sides::of(before, after, change)?.cause(verdict.cause)
         }
-        (Part::History, Cause::HistoryTruncated | Cause::HistoryCompacted)
+        (Part::Head | Part::History, Cause::HistoryTruncated | Cause::HistoryCompacted)
             if verdict.class == Class::Compaction =>
         {
             let gone = Gone::of(before, after);
+            if gone.all(|content| content.role == Role::Operator) && hoisted(before, after) {
+                return Some(Cause::SystemHoisted);
+            }
             gone.all(|content| content.is_decoration())
                 .then_some(Cause::DecorationChanged)
                 .or_else(|| {
@@ -113,6 +116,8 @@ struct Sides {
     come: Vec<Content>,
     /// The first changed item stands elsewhere now, to the byte.
     moved: bool,
+    /// There was one, whether it can be read or not.
+    has_old: bool,
     /// Nothing of it changed: what the verdict means is no item of the client's.
     same: bool,
 }
@@ -132,16 +137,18 @@ impl Sides {
                 Some(place) => (at..at + 1, place..place + 1),
                 None => gap(&pairs, at, news.len()),
             };
-            // Equal numbers on both sides in front of the first changed item are other changes' business.
-            let skipped = change
-                .new
-                .filter(|new| instead.contains(new))
-                .unwrap_or(instead.start);
+            let skipped = instead.start
+                + if lost.len() == instead.len() {
+                    at - lost.start
+                } else {
+                    0
+                };
             gone = contents(before, &before.history[at..lost.end.max(at)]);
             come = contents(after, &after.history[skipped..instead.end.max(skipped)]);
         }
         let digest = old.map(|item| item.mark.canonical.0);
         Some(Self {
+            has_old: old.is_some(),
             same: digest.is_some() && digest == new.map(|item| item.mark.canonical.0),
             moved: digest.is_some_and(|digest| news.contains(&digest)),
             old: old.and_then(|item| Content::of(before, item)),
@@ -152,7 +159,10 @@ impl Sides {
     }
 
     fn cause(&self, cause: Cause) -> Option<Cause> {
-        let old = self.old.as_ref()?;
+        let Some(old) = self.old.as_ref() else {
+            // It is there, and has no form in which it could be compared.
+            return (self.has_old && cause == Cause::HistoryEdited).then_some(Cause::Unknown);
+        };
         if cause == Cause::ItemsReordered || self.moved {
             return old.is_decoration().then_some(Cause::DecorationChanged);
         }

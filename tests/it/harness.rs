@@ -18,6 +18,7 @@ use inkfast::wire::body::Context;
 use inkfast::wire::drift;
 use inkfast::wire::format::Format;
 use inkfast::wire::lower::Lowered;
+use inkfast::wire::markers;
 use inkfast::wire::scan::Fault;
 use tempfile::TempDir;
 
@@ -44,6 +45,7 @@ pub struct Core {
     pub mutant: Option<Mutant>,
     pub now_ms: u64,
     table: &'static Table,
+    rules: markers::Rules,
     /// All that left, by key: what verdicts are told from.
     bodies: HashMap<Digest, Request>,
 }
@@ -92,6 +94,7 @@ impl Core {
             mutant: None,
             now_ms: 1_800_000_000_000,
             table: TABLE.get_or_init(|| Table::built_in().unwrap()),
+            rules: markers::Rules::default(),
             bodies: HashMap::new(),
         }
     }
@@ -117,6 +120,7 @@ impl Core {
         let instructions_lead = |model: &str| table.instructions_lead(Destination { model, ..to });
         let mut route = table.route(to, choice, &[]);
         route.policy.mutant = self.mutant;
+        self.rules = route.markers;
         let context = Context {
             attribution: route.attribution,
             model: self.model.as_deref(),
@@ -169,6 +173,10 @@ impl Core {
         let before = plan.compared.and_then(|key| self.bodies.get(&key));
         if let Some(before) = before {
             drift::explain_both(before, &request, &mut received, &mut sent);
+        }
+        let rules = self.rules;
+        for verdict in [&mut received, &mut sent] {
+            markers::check(before, &request, rules, verdict);
         }
         self.bodies.insert(keys.request, request.clone());
         Turn {

@@ -53,4 +53,5 @@ mod streams;
 mod support;
 mod take_over;
 mod translate;
+mod verdicts;
 mod websocket;

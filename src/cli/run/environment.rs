@@ -29,6 +29,7 @@ struct Row {
     name: String,
     upstream: String,
     path: String,
+    command: Option<String>,
     #[serde(default)]
     bare: bool,
     #[serde(default)]
@@ -49,21 +50,32 @@ struct Table {
     variable: Vec<Row>,
 }
 
+impl Table {
+    /// The rows that hold for a program: its own in place of those for all.
+    fn rows_for<'a>(&'a self, program: &'a str) -> impl Iterator<Item = &'a Row> {
+        let is_own = move |row: &Row| row.command.as_deref() == Some(program);
+        let has_own = move |name: &str| self.variable.iter().any(|row| is_own(row) && row.name == name);
+        let rows = self.variable.iter();
+        rows.filter(move |row| is_own(row) || row.command.is_none() && !has_own(&row.name))
+    }
+}
+
 impl Environment {
-    /// For a user who has set what `set` tells, with these upstreams, those among them that the command line gave
-    /// counting more than a variable.
+    /// For a program of this name and a user who has set what `set` tells, with these upstreams, those among them that the
+    /// command line gave counting more than a variable.
     ///
     /// # Errors
     /// The table is wrong.
     pub fn new(
         upstreams: &Upstreams,
         by_flag: &[String],
+        program: &str,
         set: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
         let table: Table =
             toml::from_str(TABLE).map_err(|error| ConfigError(format!("config/agents.toml: {error}")))?;
         let mut environment = Self::default();
-        for row in &table.variable {
+        for row in table.rows_for(program) {
             let by_user = set(&row.name).map(|value| value.trim().to_owned());
             let by_user = by_user.filter(|value| !value.is_empty() && !by_flag.contains(&row.upstream));
             match by_user {
@@ -206,7 +218,7 @@ mod tests {
         let gateway = Upstream::new("gw", "https://gw.example/llm", None).unwrap();
         let upstreams = Upstreams::new(vec![gateway], "openai").unwrap();
         let by_flag: Vec<_> = by_flag.iter().map(ToString::to_string).collect();
-        Environment::new(&upstreams, &by_flag, |name| find(set, name)).unwrap()
+        Environment::new(&upstreams, &by_flag, "python3", |name| find(set, name)).unwrap()
     }
 
     fn find(set: &[(&str, &str)], name: &str) -> Option<String> {
@@ -236,6 +248,18 @@ mod tests {
         ] {
             assert_eq!(led(not_set), "", "{not_set}");
         }
+    }
+
+    #[test]
+    fn a_program_with_a_row_of_its_own_goes_by_that() {
+        let upstreams = Upstreams::new(vec![], "openai").unwrap();
+        let environment = Environment::new(&upstreams, &[], "opencode", |_| None).unwrap();
+        let led: Vec<_> = environment
+            .variables
+            .iter()
+            .filter(|(name, _)| name == "ANTHROPIC_BASE_URL")
+            .collect();
+        assert_eq!(led, [&("ANTHROPIC_BASE_URL".to_owned(), "/v1".to_owned())]);
     }
 
     #[test]

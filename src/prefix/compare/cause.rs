@@ -264,16 +264,24 @@ fn inserted(before: &View<'_>, after: &View<'_>, first: usize, names: Names) -> 
     Some(First::at(Cause::ItemsInserted, item, Part::History, ordinals).of_client())
 }
 
-/// What stands where the element `lost` stood: as far into what replaced its neighbours as it was into these.
+/// What stands where the element `lost` stood: as far into what replaced its neighbours as it was into these, or where
+/// there are more or fewer of them, what is of its kind and nearest to its length.
 fn counterpart(old: &[Element], new: &[Element], pairs: &[Option<usize>], lost: usize) -> Option<usize> {
     let (gone, come) = gap(pairs, lost, new.len());
     let place = come.start + (lost - gone.start);
     let fits = |element: &Element| {
         element.opens == old[lost].opens && element.thinking == old[lost].thinking && !element.node
     };
-    come.contains(&place)
-        .then_some(place)
-        .filter(|place| fits(&new[*place]))
+    let alike = |element: &Element| fits(element) && element.role == old[lost].role;
+    let nearest = come.clone().filter(|place| alike(&new[*place]));
+    let nearest = nearest.min_by_key(|place| new[*place].len.abs_diff(old[lost].len));
+    let by_place = Some(place).filter(|place| come.contains(place) && fits(&new[*place]));
+    // Behind the last item that both have, what is new follows what was there.
+    let follows = come.end == new.len() && by_place.is_some_and(|place| alike(&new[place]));
+    match gone.len() == come.len() || follows {
+        true => by_place,
+        false => nearest.or(by_place),
+    }
 }
 
 fn position(elements: &[Element], digest: Digest) -> Option<usize> {

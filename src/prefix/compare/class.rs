@@ -1,7 +1,8 @@
 //! How a request relates to what it continues.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
+use super::align::align;
 use super::{Element, Flat, View};
 use crate::prefix::digest::Digest;
 use crate::prefix::item::Role;
@@ -69,11 +70,8 @@ fn compacted(before: &[Element], after: &[Element]) -> bool {
         .take_while(|(a, b)| a.1.canonical == b.1.canonical)
         .count();
     let rest = &after[shared..];
-    let mut now: HashMap<Digest, usize> = HashMap::with_capacity(rest.len());
-    for (message, element) in rest {
-        now.entry(element.canonical).or_insert(*message);
-    }
-    let stands = |element: &Element| now.contains_key(&element.canonical);
+    let there: HashSet<Digest> = rest.iter().map(|(_, element)| element.canonical).collect();
+    let stands = |element: &Element| there.contains(&element.canonical);
     let kept = before[..shared]
         .iter()
         .chain(before[shared..].iter().filter(|(_, element)| stands(element)));
@@ -89,10 +87,16 @@ fn compacted(before: &[Element], after: &[Element]) -> bool {
     if summaries.any(|(_, summary)| !known.contains(&summary.canonical)) {
         return true;
     }
-    let later = &before[gone + 1..];
-    later
-        .iter()
-        .any(|(message, element)| now.get(&element.canonical).is_some_and(|now| now < message))
+    // What reads like an earlier item is not that item: only what is paired stands elsewhere.
+    let digests = |side: &[(usize, &Element)]| {
+        side.iter()
+            .map(|(_, element)| element.canonical)
+            .collect::<Vec<_>>()
+    };
+    let pairs = align(&digests(&before), &digests(&after));
+    let later = before.iter().zip(&pairs).skip(gone + 1);
+    let mut moved = later.filter_map(|((message, _), now)| Some((message, after[(*now)?].0)));
+    moved.any(|(message, now)| now < *message)
 }
 
 /// The elements but for thinking, each with the number of its message.

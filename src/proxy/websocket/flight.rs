@@ -15,7 +15,7 @@ use crate::{
         depart::{self, Attempt},
         exchange,
         line::RequestLine,
-        recorder::{AnswerCopy, Record},
+        recorder::{self, AnswerCopy, Record},
         refusal::{self, Trials},
         rewrite::Prompt,
     },
@@ -143,11 +143,12 @@ impl Flight {
         let prompt = self.prompt.as_deref();
         let read = (Some(&reading), self.answered);
         let seq = exchange::put_on_record(proxy, prompt, &mut self.attempt, read, held).await;
-        if let Some(((mut record, copy), recorder)) = self.record.take().zip(proxy.recorder.as_ref()) {
-            record.left_as(self.attempt.planned.as_deref());
+        let record = self.record.take().map(|(mut record, copy)| {
+            record.left_as(&self.attempt);
             record.said(copy);
-            recorder.keep(record);
-        }
+            record
+        });
+        recorder::end(proxy, record);
         self.line.answer_bytes = Some(self.bytes);
         depart::explain(prompt, self.attempt.planned.clone()).await;
         let told = (prompt, &self.attempt, seq);

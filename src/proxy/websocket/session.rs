@@ -27,7 +27,7 @@ use crate::{
         depart::{Attempt, Form},
         line::RequestLine,
         receive::Received,
-        recorder::Record,
+        recorder::{self, Record},
         rewrite::{self, Passthrough},
         signing::Signing,
         target::{self, Format},
@@ -230,11 +230,8 @@ impl Session {
             }
         };
         line.rewrite = prompt.as_ref().map(|_| started.elapsed());
-        let record = proxy
-            .recorder
-            .as_ref()
-            .zip(prompt.as_deref())
-            .map(|(_, prompt)| Record::new(&target, &self.head, prompt).of_frame());
+        let record = recorder::begin(proxy, (&target, &self.head), (prompt.as_deref(), &attempt));
+        let record = record.map(Record::of_frame);
         Some(Flight::new(format, (prompt, record), attempt, line))
     }
 

@@ -22,10 +22,14 @@ pub fn cause(old: &Content, new: Option<&Content>, gone: &[Content], come: &[Con
         decorated_otherwise,
         pruned,
     ];
-    causes
-        .iter()
-        .find_map(|cause| cause(old, new))
-        .or_else(|| reshaped(gone, come).then_some(Cause::MessageReshaped))
+    let reshaped = reshaped(gone, come);
+    if reshaped.is_some_and(|items| items != (1, 1)) {
+        return Some(Cause::MessageReshaped);
+    }
+    let told = |new: &Content| causes.iter().find_map(|cause| cause(old, new));
+    told(new)
+        .or_else(|| elsewhere(old, new, come).find_map(told))
+        .or_else(|| reshaped.map(|_| Cause::MessageReshaped))
         .or_else(|| carried_on(old, new, come))
         .or_else(|| {
             // Something else stands at its place.
@@ -35,8 +39,18 @@ pub fn cause(old: &Content, new: Option<&Content>, gone: &[Content], come: &[Con
         })
 }
 
+/// What else may be the changed item, where new ones stand before it.
+fn elsewhere<'c>(old: &Content, new: &'c Content, come: &'c [Content]) -> impl Iterator<Item = &'c Content> {
+    let says_more = !markup::split(&old.text()).rest.trim().is_empty() || old.kind != Kind::Content;
+    let kind = old.kind;
+    let others = come
+        .iter()
+        .filter(move |other| other.json != new.json && other.kind == kind);
+    others.filter(move |_| says_more)
+}
+
 fn without_counterpart(old: &Content, gone: &[Content], come: &[Content]) -> Option<Cause> {
-    if reshaped(gone, come) {
+    if reshaped(gone, come).is_some() {
         return Some(Cause::MessageReshaped);
     }
     let rules = [
@@ -203,8 +217,9 @@ fn is_notice(text: &str) -> bool {
     text.len() <= NOTICE && (text.trim().is_empty() || LEFT_OUT.iter().any(|word| lower.contains(word)))
 }
 
-/// What was sent from the first changed item on is said now, in other blocks or messages.
-fn reshaped(gone: &[Content], come: &[Content]) -> bool {
+/// What was sent from the first changed item on is said now, in other blocks or messages: how many of them are told by how
+/// many.
+fn reshaped(gone: &[Content], come: &[Content]) -> Option<(usize, usize)> {
     let told = |side: &[Content]| -> Vec<Vec<String>> {
         let spoken = side.iter().filter(|content| content.kind != Kind::Thinking);
         spoken.map(said).collect()
@@ -212,24 +227,21 @@ fn reshaped(gone: &[Content], come: &[Content]) -> bool {
     let (gone, come) = (told(gone), told(come));
     let (mut a, mut b) = (Vec::new(), Vec::new());
     let (mut gone, mut come) = (gone.into_iter(), come.into_iter());
+    let mut items = (0, 0);
     loop {
-        let more = if a.len() <= b.len() {
-            gone.next()
-        } else {
-            come.next()
-        };
-        let Some(more) = more else { return false };
         if a.len() <= b.len() {
-            a.extend(more)
+            a.extend(gone.next()?);
+            items.0 += 1;
         } else {
-            b.extend(more)
+            b.extend(come.next()?);
+            items.1 += 1;
         }
         let both = a.len().min(b.len());
         if a[..both] != b[..both] {
-            return false;
+            return None;
         }
         if a.len() == b.len() && !a.is_empty() {
-            return true;
+            return Some(items);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The cases in every other format that can say them: the same class, cause and remedy, and the first changed item by
 //! that format's own name.
 
-mod other;
+pub mod other;
 
 use super::*;
 use crate::fixtures::take;

@@ -18,7 +18,7 @@ pub struct Other {
 }
 
 /// Where a conversation changed first, in no format's words.
-enum Place {
+pub enum Place {
     Tool(usize),
     HeadBlock(usize),
     Message(usize),
@@ -153,7 +153,7 @@ fn place(before: &Value, after: &Value) -> Place {
     Place::Message(message.expect("something changed"))
 }
 
-fn name(place: &Place, chat: &Value, format: Format) -> Result<String, &'static str> {
+pub fn name(place: &Place, chat: &Value, format: Format) -> Result<String, &'static str> {
     let history = match format {
         Format::OpenaiResponses => "input",
         Format::Gemini => "contents",
