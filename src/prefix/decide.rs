@@ -189,7 +189,9 @@ impl Head<'_> {
             Outcome::Adopted if same => Outcome::Kept,
             outcome => outcome,
         };
-        if !same || self.compaction {
+        // What is only observed goes out as it is written, too.
+        let rewritten = || self.request.head.freeze() != *self.choice.path.baseline;
+        if !same || plan.outcome == Outcome::Observed && rewritten() {
             plan.baseline = None;
         }
         plan.nodes.clear();

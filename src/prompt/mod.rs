@@ -11,6 +11,7 @@
 
 mod alike;
 mod change;
+mod churn;
 mod delta;
 mod derive;
 mod page;
@@ -22,6 +23,7 @@ mod update;
 mod volatile;
 
 pub use alike::{Sketch, alike, likeness};
+pub use churn::{Churn, ChurnKind, ChurnSpan, merged as merged_churn};
 pub use derive::{
     Entry, Group, GroupKind, Mode, Sameness, derive, group_for, joined, normal_blocks, same_prompt,
 };

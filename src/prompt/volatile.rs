@@ -66,7 +66,13 @@ pub fn volatile_change(old: &[String], new: &[String]) -> Option<(usize, Volatil
     first
 }
 
-fn kind_of_change(a: &Token, old: &str, b: &Token, new: &str, dotted: bool) -> Option<VolatileKind> {
+pub(super) fn kind_of_change(
+    a: &Token,
+    old: &str,
+    b: &Token,
+    new: &str,
+    dotted: bool,
+) -> Option<VolatileKind> {
     match (a.kind, b.kind) {
         (Kind::Time, Kind::Time) => Some(VolatileKind::Time),
         (Kind::Date, Kind::Date) => Some(VolatileKind::Date),

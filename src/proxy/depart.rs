@@ -179,6 +179,11 @@ impl Planned {
         !self.lowered.edits.is_empty()
     }
 
+    /// The bytes that left, if any of them differs.
+    pub fn edited(&self) -> Option<&[Bytes]> {
+        self.is_edited().then_some(&*self.rope.pieces)
+    }
+
     /// What the client did to its own prefix, as precisely as is known by now.
     pub fn received(&self) -> &Verdict {
         self.told
