@@ -4,12 +4,16 @@
 //! is the table that is built in; rows of a user's own table come before its rows. [`warmth`] and
 //! [`evidence`] say what the token counts of answers teach.
 
+pub mod attribution;
 pub mod diagnosis;
 pub mod evidence;
 pub mod loss;
+pub mod price;
 pub mod warmth;
 
 use serde::{Deserialize, Serialize};
+
+pub use price::Price;
 
 use crate::prefix::policy::{Mode, Policy, Row, TextMode};
 use crate::wire::format::Format;
@@ -17,6 +21,9 @@ use crate::wire::markers;
 
 /// The table that is built in.
 const BUILT_IN: &str = include_str!("../config/routes.toml");
+
+/// Shares of a base price.
+const PRICES: &str = include_str!("../config/prices.toml");
 
 /// Facts about providers.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -33,6 +40,12 @@ pub struct Table {
     cache_minimum: Vec<Fact<u64>>,
     cache_at_markers: Vec<Fact<bool>>,
     cache_marker_limit: Vec<Fact<usize>>,
+    cache_at_ends: Vec<Fact<bool>>,
+    cache_lookback: Vec<Fact<u32>>,
+    cache_granularity: Vec<Fact<u64>>,
+    forgets_thinking: Vec<Fact<bool>>,
+    write_price: Vec<Fact<price::Write>>,
+    base: Vec<price::Base>,
     refusals: Vec<Fact<Vec<String>>>,
 }
 
@@ -71,6 +84,10 @@ pub struct Route {
     pub cache: warmth::Facts,
     /// For judging cache markers.
     pub markers: markers::Rules,
+    /// For what a break lost.
+    pub loss: loss::Facts,
+    /// What that costs.
+    pub price: Price,
 }
 
 /// Why a row was given up on a route.
@@ -118,7 +135,8 @@ impl Finding {
 impl Table {
     /// The built-in table.
     pub fn built_in() -> Result<Self, toml::de::Error> {
-        toml::from_str(BUILT_IN)
+        let routes: Self = toml::from_str(BUILT_IN)?;
+        routes.with(PRICES)
     }
 
     /// This table with the rows of `text` in front.
@@ -136,6 +154,12 @@ impl Table {
             cache_minimum: [own.cache_minimum, self.cache_minimum].concat(),
             cache_at_markers: [own.cache_at_markers, self.cache_at_markers].concat(),
             cache_marker_limit: [own.cache_marker_limit, self.cache_marker_limit].concat(),
+            cache_at_ends: [own.cache_at_ends, self.cache_at_ends].concat(),
+            cache_lookback: [own.cache_lookback, self.cache_lookback].concat(),
+            cache_granularity: [own.cache_granularity, self.cache_granularity].concat(),
+            forgets_thinking: [own.forgets_thinking, self.forgets_thinking].concat(),
+            write_price: [own.write_price, self.write_price].concat(),
+            base: [own.base, self.base].concat(),
             refusals: [own.refusals, self.refusals].concat(),
         })
     }
@@ -148,6 +172,21 @@ impl Table {
     /// Whether what a destination says about cached tokens tells nothing.
     pub fn ignores_cached(&self, to: Destination<'_>) -> bool {
         value(&self.usage_cached, to) == Some(Cached::Ignored)
+    }
+
+    /// Where the cache of a destination has its entries.
+    fn loss(&self, to: Destination<'_>) -> loss::Facts {
+        let is = |facts| value(facts, to).unwrap_or(false);
+        loss::Facts {
+            entries: match (is(&self.cache_at_markers), is(&self.cache_at_ends)) {
+                (true, _) => loss::Entries::Markers,
+                (_, true) => loss::Entries::Ends,
+                _ => loss::Entries::Anywhere,
+            },
+            look_back: value(&self.cache_lookback, to),
+            granularity: value(&self.cache_granularity, to),
+            minimum: value(&self.cache_minimum, to),
+        }
     }
 
     /// The route of a destination; rows that `incapable` names (see [`row_name`]) are left out.
@@ -184,7 +223,10 @@ impl Table {
                 minimum: value(&self.cache_minimum, to),
                 at_markers: value(&self.cache_at_markers, to).unwrap_or(false),
                 documented: cache_ttl.is_some() || price.is_some(),
+                forgets_thinking: value(&self.forgets_thinking, to).unwrap_or(false),
             },
+            loss: self.loss(to),
+            price: Price::of(to, price, value(&self.write_price, to), &self.base),
         }
     }
 }

@@ -17,7 +17,6 @@ mod sides;
 pub mod sniff;
 mod strip;
 mod walk;
-mod warm;
 
 pub use auditor::{Auditor, Options};
 pub use churning::Churning;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{exchange::Exchange, sniff};
 use crate::{
-    bodies::{self, Bodies},
+    bodies,
     config::{Upstream, Upstreams},
     encoding::{self, DecodeError, Limits},
     identity,
@@ -50,6 +50,10 @@ pub struct Parsed {
     pub scope: Scope,
     /// The facts about where it went.
     pub route: Route,
+    /// Their name.
+    pub route_key: String,
+    /// Where the last body of its conversation is looked for.
+    pub place: Digest,
 }
 
 impl Asked {
@@ -97,7 +101,7 @@ impl Asked {
         body: &Bytes,
         table: &route::Table,
         last: impl FnOnce(&Digest) -> Option<Arc<Request>>,
-    ) -> Result<(Parsed, Digest), &'static str> {
+    ) -> Result<Parsed, &'static str> {
         let hints = identity::hints(&exchange.headers);
         let place = bodies::key(self.scope, &hints, body);
         let instructions_lead = |model: &str| table.instructions_lead(self.to(model));
@@ -114,15 +118,18 @@ impl Asked {
         if request.server_state {
             return Err("server_state");
         }
+        // A model that only the recording names is the one behind an alias, where the body has a name for it.
         request.model = request.model.or_else(|| exchange.model.clone());
         let route = table.route(self.to(request.model.as_deref().unwrap_or_default()), OBSERVE, &[]);
-        let parsed = Parsed {
+        let model = request.model.as_deref().unwrap_or_default();
+        Ok(Parsed {
+            route_key: route::key(&self.host, self.format, model),
+            place,
             keys: keys(&request, self.scope),
             request: Arc::new(request),
             scope: self.scope,
             route,
-        };
-        Ok((parsed, place))
+        })
     }
 
     /// Whether what the upstream says about cached tokens tells nothing.
@@ -136,13 +143,6 @@ impl Asked {
             format: self.format,
             model,
         }
-    }
-}
-
-impl Parsed {
-    /// Keeps its body, by which a later one is read and a break explained.
-    pub fn keep(&self, bodies: &Bodies) {
-        bodies.keep(self.keys.request, Arc::clone(&self.request));
     }
 }
 

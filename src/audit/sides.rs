@@ -1,7 +1,5 @@
 //! Both sides of the first changed item: its ids, and where in the two bodies it differs.
 
-use std::ops::Range;
-
 use uuid::Uuid;
 
 use super::observation::Side;
@@ -9,79 +7,77 @@ use crate::prefix::{
     Part, Path, Request, Verdict,
     digest::{Canonical, item_id},
 };
+use crate::wire::drift;
 
-/// An item of one side: its id's two parts, and its bytes in the body, where that is at hand.
-struct Found {
-    kind: &'static str,
-    canonical: Canonical,
-    range: Option<Range<usize>>,
+/// How sides are shown.
+#[derive(Clone, Copy)]
+pub struct Shown {
+    /// What ids are made in.
+    pub namespace: Uuid,
+    /// Text of the prompt may be shown.
+    pub content: bool,
 }
 
-/// Both sides of the item that `verdict` names. `earlier` is the body of `parent`, if it is still kept: without it
-/// nothing is known of where the two differ.
+/// Both sides of the item that `verdict` names, as the bodies tell it; where the earlier one is gone, the ids alone.
 pub fn sides(
     verdict: &Verdict,
-    (parent, earlier): (Option<&Path>, Option<&Request>),
+    difference: Option<drift::Difference>,
+    parent: Option<&Path>,
     later: &Request,
-    namespace: &Uuid,
+    shown: Shown,
 ) -> (Option<Side>, Option<Side>) {
+    if let Some(difference) = difference {
+        let side = |side: drift::Side| Side {
+            id: item_id(&shown.namespace, side.kind, side.canonical),
+            offset: side.offset as u64,
+            bytes: side.bytes as u64,
+            window: shown.content.then_some((side.window.text, side.window.at)),
+        };
+        return (difference.before.map(side), difference.after.map(side));
+    }
     let Some(change) = verdict.change else {
         return (None, None);
     };
-    let old = change.old.and_then(|at| match earlier {
-        Some(request) => of_request(request, change.part, at),
-        None => parent.and_then(|path| of_path(path, change.part, at)),
-    });
+    let known = |(kind, canonical, at, bytes): Found| Side {
+        id: item_id(&shown.namespace, kind, canonical),
+        offset: at,
+        bytes,
+        window: None,
+    };
+    let old = change.old.zip(parent).and_then(|(at, path)| of_path(path, change.part, at));
     let new = change.new.and_then(|at| of_request(later, change.part, at));
-    let text = |request: Option<&Request>, found: &Option<Found>| {
-        let range = found.as_ref().and_then(|found| found.range.clone())?;
-        request.and_then(|request| request.body.get(range)).map(<[u8]>::to_vec)
-    };
-    let texts = text(earlier, &old).zip(text(Some(later), &new));
-    let equal = texts.map_or(0, |(old, new)| old.iter().zip(&new).take_while(|(a, b)| a == b).count());
-    let side = |found: Found| {
-        let range = found.range.unwrap_or_default();
-        Side {
-            id: item_id(namespace, found.kind, found.canonical),
-            offset: (range.start + equal) as u64,
-            bytes: range.len().saturating_sub(equal) as u64,
-            window: None,
-        }
-    };
-    (old.map(side), new.map(side))
+    (old.map(known), new.map(known))
 }
+
+/// The two parts of an item's id, where it begins in the body, and how long it is there.
+type Found = (&'static str, Canonical, u64, u64);
 
 fn of_request(request: &Request, part: Part, at: usize) -> Option<Found> {
-    match part {
-        Part::Param => None,
-        Part::Tool => request.tools.get(at).map(|tool| Found {
-            kind: "tool",
-            canonical: tool.mark.canonical,
-            range: Some(tool.range.clone()),
-        }),
-        Part::Head => request.head.blocks.get(at).map(|block| Found {
-            kind: "head",
-            canonical: block.frozen.canonical,
-            range: Some(block.range.clone()),
-        }),
-        Part::History => request.history.get(at).map(|item| Found {
-            kind: item.mark.kind_name(),
-            canonical: item.mark.canonical,
-            range: Some(item.range.clone()),
-        }),
-    }
+    let (kind, canonical, range) = match part {
+        Part::Param => return None,
+        Part::Tool => {
+            let tool = request.tools.get(at)?;
+            ("tool", tool.mark.canonical, &tool.range)
+        }
+        Part::Head => {
+            let block = request.head.blocks.get(at)?;
+            ("system", block.frozen.canonical, &block.range)
+        }
+        Part::History => {
+            let item = request.history.get(at)?;
+            (item.mark.kind_name(), item.mark.canonical, &item.range)
+        }
+    };
+    Some((kind, canonical, range.start as u64, range.len() as u64))
 }
 
+/// Nothing is kept of an earlier body but digests and lengths: the place in it is not known, and is said to be its start.
 fn of_path(path: &Path, part: Part, at: usize) -> Option<Found> {
-    let found = |kind, canonical| Found {
-        kind,
-        canonical,
-        range: None,
+    let (kind, canonical, len) = match part {
+        Part::Param => return None,
+        Part::Tool => path.tools.get(at).map(|tool| ("tool", tool.canonical, tool.len))?,
+        Part::Head => path.head.blocks.get(at).map(|block| ("system", block.canonical, block.len))?,
+        Part::History => path.items.get(at).map(|mark| (mark.kind_name(), mark.canonical, mark.len))?,
     };
-    match part {
-        Part::Param => None,
-        Part::Tool => path.tools.get(at).map(|tool| found("tool", tool.canonical)),
-        Part::Head => path.head.blocks.get(at).map(|block| found("head", block.canonical)),
-        Part::History => path.items.get(at).map(|mark| found(mark.kind_name(), mark.canonical)),
-    }
+    Some((kind, canonical, 0, len.into()))
 }

@@ -4,8 +4,6 @@
 
 use std::sync::Arc;
 
-use hashlink::LruCache;
-
 use super::prompt::Parsed;
 use crate::{
     bodies::Bodies,
@@ -16,27 +14,20 @@ use crate::{
         held,
         item::AnswerMark,
         keys,
-        past::Seq,
+        past::{Sent, Seq},
         record::sent,
     },
-    route::warmth::Known,
 };
 
-/// Requests whose counts may still be compared with those of one that continues them.
-const ANSWERED: usize = 64 << 10;
-/// Conversations whose last body may be asked for.
-const PLACES: usize = 16 << 10;
 /// The ledger is looked over once in so many requests, and so many conversations go at once.
 const PRUNE_EVERY: u64 = 256;
 const PRUNED_AT_ONCE: usize = 64;
 
 /// What was seen so far.
-#[derive(Clone)]
 pub struct Walk {
     ledger: MemoryLedger,
     budget: u64,
-    answered: LruCache<Seq, Known>,
-    last: LruCache<Digest, Digest>,
+    bodies: Bodies,
 }
 
 /// How a request ended.
@@ -54,6 +45,10 @@ pub struct Ended {
 pub struct Step {
     /// Its number, from 1, counted over the requests that could be read.
     pub seq: Seq,
+    /// Where the last body of its conversation is looked for.
+    place: Digest,
+    /// Its key.
+    key: Digest,
     /// What it says, with what the provider holds in front.
     pub request: Arc<Request>,
     /// The decision, with the verdict.
@@ -61,20 +56,32 @@ pub struct Step {
 }
 
 impl Walk {
-    /// Nothing was seen yet, and no more than about `budget` bytes are ever kept of it.
-    pub fn new(budget: u64) -> Self {
+    /// Nothing was seen yet. About `records` bytes of what was sent are kept at most, and `bodies` bytes of bodies.
+    pub fn new(records: u64, bodies: usize) -> Self {
         Self {
             ledger: MemoryLedger::new(),
-            budget,
-            answered: LruCache::new(ANSWERED),
-            last: LruCache::new(PLACES),
+            budget: records,
+            bodies: Bodies::new(bodies),
+        }
+    }
+
+    /// Another walk from here on, which has seen the same until now and keeps `bodies` bytes of bodies of its own.
+    pub fn fork(&self, bodies: usize) -> Self {
+        Self {
+            ledger: self.ledger.clone(),
+            budget: self.budget,
+            bodies: Bodies::new(bodies),
         }
     }
 
     /// The body that one at this place probably goes on from.
-    pub fn last(&mut self, place: &Digest, bodies: &Bodies) -> Option<Arc<Request>> {
-        let request = self.last.get(place)?;
-        bodies.last(request)
+    pub fn last(&self, place: &Digest) -> Option<Arc<Request>> {
+        self.bodies.last(place)
+    }
+
+    /// The body of the request of this key, if it is still kept.
+    pub fn body(&self, request: &Digest) -> Option<Arc<Request>> {
+        self.bodies.of_request(request)
     }
 
     /// Decides on a request that stands at `place`, and puts it on record with how it ended.
@@ -97,25 +104,25 @@ impl Walk {
             .clone()
             .unwrap_or_else(|| Arc::new(request.head.freeze()));
         let seq = self.record(parsed, sent(request, (scope, keys), &plan, (head, Vec::new()), 0), ended)?;
-        self.last.insert(place, keys.request);
         Ok(Step {
             seq,
+            place,
+            key: keys.request,
             request: Arc::clone(request),
             plan,
         })
     }
 
-    /// The counts of the request that was on record as `seq`.
-    pub fn known(&mut self, seq: Seq) -> Option<Known> {
-        self.answered.get(&seq).copied()
+    /// Keeps the body of a request, by which a later one is read and a break explained. What it continues is compared with
+    /// no more, unless the conversation branches there.
+    pub fn keep(&self, step: &Step) {
+        self.bodies.keep(step.place, step.key, Arc::clone(&step.request));
+        if let Some(parent) = step.plan.parent.as_deref().filter(|_| step.plan.carries) {
+            self.bodies.passed(&parent.request);
+        }
     }
 
-    /// Remembers what the counts of a request tell.
-    pub fn remember(&mut self, seq: Seq, known: Known) {
-        self.answered.insert(seq, known);
-    }
-
-    fn record(&mut self, parsed: &Parsed, sent: crate::prefix::past::Sent, ended: Ended) -> Result<Seq> {
+    fn record(&mut self, parsed: &Parsed, sent: Sent, ended: Ended) -> Result<Seq> {
         let seq = self.ledger.append(parsed.scope, sent)?;
         // Time in this ledger is the order of the requests: what is pruned must not hang on recorded clocks.
         if let Some(answer) = ended.answer {

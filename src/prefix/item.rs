@@ -253,6 +253,8 @@ pub struct Layout {
     pub tools_ttl: Option<u32>,
     /// The history is one bare string: nothing can stand beside it.
     pub bare: bool,
+    /// The request asks for a cache marker on its last item that can carry one.
+    pub automatic_marker: bool,
 }
 
 /// A top-level member.

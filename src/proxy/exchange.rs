@@ -349,6 +349,7 @@ pub fn tell(
         tell_prompt(proxy, line, (prompt, planned, seq), taken);
     }
     if let Some(reading) = reading {
+        line.server_edited = reading.diagnostics.context_edited;
         let usage = reading.usage;
         line.usage = usage.map(|usage| {
             if line.ignores_cached {
@@ -371,7 +372,14 @@ async fn learn(
     let Some(usage) = line.usage.filter(|_| !prompt.counts_only) else {
         return;
     };
-    let found = proxy.learning.weigh(prompt, planned, seq, &usage);
+    let told = learning::Told {
+        usage,
+        begun_ms: line
+            .first_byte_after
+            .map(|after| prompt.now_ms + after.as_millis() as u64),
+        server_edited: line.server_edited,
+    };
+    let found = proxy.learning.weigh(prompt, planned, seq, &told);
     line.miss = found.miss.map(Miss::as_str);
     if let Some(miss) = line.miss {
         proxy.metrics.record_provider_miss(miss);

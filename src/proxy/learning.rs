@@ -5,74 +5,113 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use hashlink::LruCache;
 use tokio::time::timeout;
 
 use crate::{
     ledger::Learned,
-    prefix::{
-        item::{Kind, Role},
-        past::{Path, Seq},
-        policy::Carrier,
-    },
-    proxy::{Proxy, depart::Planned, now_ms, report, rewrite::Prompt},
+    prefix::{past::Seq, policy::Carrier},
+    proxy::{Proxy, depart::Planned, now_ms, rewrite::Prompt},
     route::{
         self, Finding,
-        evidence::{Evidence, Found},
-        warmth::{Continuation, Known},
+        attribution::{Attribution, Parent, Turn},
+        evidence::Found,
     },
-    wire::usage::Usage,
+    wire::{
+        places::{Place, places},
+        usage::Usage,
+    },
 };
 
-/// Requests that may still be continued.
-const REQUESTS: usize = 8192;
-/// Routes in use.
-const ROUTES: usize = 512;
-
 /// What answers showed so far.
-pub struct Learning(Mutex<Memory>);
+#[derive(Default)]
+pub struct Learning(Mutex<Attribution>);
 
-struct Memory {
-    answered: LruCache<Seq, Known>,
-    routes: LruCache<String, Evidence>,
+/// What an answer says that bears on the cache.
+#[derive(Clone, Copy, Debug)]
+pub struct Told {
+    /// The counts.
+    pub usage: Usage,
+    /// When it began, in milliseconds since the epoch.
+    pub begun_ms: Option<u64>,
+    /// The provider says that it cleared a part of the history itself.
+    pub server_edited: bool,
 }
 
 impl Learning {
     /// Nothing yet.
     pub fn new() -> Self {
-        Self(Mutex::new(Memory {
-            answered: LruCache::new(REQUESTS),
-            routes: LruCache::new(ROUTES),
-        }))
+        Self::default()
     }
 
-    /// Weighs the counts of an answer to a prompt that is on record as `seq`.
-    pub fn weigh(&self, prompt: &Prompt, planned: &Planned, seq: Option<Seq>, usage: &Usage) -> Found {
-        let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let facts = &prompt.route.cache;
-        let parent = extended(planned);
-        let before = parent.and_then(|parent| memory.answered.get(&parent.seq).copied());
-        let bytes = report::sent_bytes(prompt, planned);
-        let known = Known::of(usage, (bytes, prompt.now_ms), facts, before.as_ref());
-        if let Some(seq) = seq {
-            memory.answered.insert(seq, known);
-        }
-        let Some(parent) = parent else {
-            return Found::default();
-        };
-        let seen = continuation(prompt, planned, parent, (before, bytes, usage));
+    /// Weighs what the answer to a prompt says that is on record as `seq`.
+    pub fn weigh(&self, prompt: &Prompt, planned: &Planned, seq: Option<Seq>, told: &Told) -> Found {
+        let parent = planned
+            .plan
+            .parent
+            .as_deref()
+            .filter(|parent| parent.is_committed());
         let row = planned.plan.new_node.as_ref();
         let row = row.map(|node| route::row_name(&node.spot.row));
-        let route = memory.routes.entry(prompt.route_key.clone());
-        let evidence = route.or_insert_with(Evidence::default);
-        evidence.weigh(row.as_deref(), &seen, facts)
+        // User text is taken as it stands everywhere; only an operator's message is moved or left out.
+        let operator = planned.lowered.new_node.as_ref();
+        let operator = operator.filter(|node| matches!(node.carrier, Carrier::System | Carrier::Developer));
+        let (places, front) = sent_places(prompt, planned);
+        let turn = Turn {
+            route: (&prompt.route, &prompt.route_key),
+            seq,
+            parent: parent.map(|parent| Parent {
+                seq: parent.seq,
+                at_ms: Some(parent.at_ms),
+                marker_ttl: parent.marker_ttl,
+            }),
+            sent: &planned.plan.sent,
+            request: &prompt.request,
+            places: &places,
+            front,
+            at_ms: Some(prompt.now_ms),
+            begun_ms: told.begun_ms,
+            usage: told.usage,
+            server_edited: told.server_edited,
+            update: operator.map(|node| node.bytes.len() as u64).zip(row.as_deref()),
+        };
+        let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.see(&turn).found
     }
 }
 
-impl Default for Learning {
-    fn default() -> Self {
-        Self::new()
+/// The items as they went out, and the bytes of the tools and the head among them.
+fn sent_places(prompt: &Prompt, planned: &Planned) -> (Vec<Place>, u64) {
+    let (request, lowered) = (&prompt.request, &planned.lowered);
+    let own = places(request);
+    let (tools, rest) = own.split_at(request.tools.len());
+    let (own_head, history) = rest.split_at(request.head.blocks.len());
+    // The markers go with the blocks' ordinals, those that are left over on the last.
+    let last = lowered.head.blocks.len().saturating_sub(1);
+    let head = lowered.head.blocks.iter().enumerate().map(|(at, block)| Place {
+        bytes: u64::from(block.len),
+        marker: own_head
+            .iter()
+            .enumerate()
+            .any(|(own, place)| place.marker && own.min(last) == at),
+        ends: at == last,
+    });
+    let mut sent: Vec<Place> = tools.iter().copied().chain(head).collect();
+    let front = sent.iter().map(|place| place.bytes).sum();
+    let node = |bytes: u64| Place {
+        bytes,
+        ..Place::default()
+    };
+    let mut nodes = planned.plan.nodes.iter().peekable();
+    for (index, place) in history.iter().enumerate() {
+        while let Some(stored) = nodes.next_if(|stored| stored.position as usize <= index) {
+            sent.push(node(stored.bytes.len() as u64));
+        }
+        sent.push(*place);
     }
+    sent.extend(nodes.map(|stored| node(stored.bytes.len() as u64)));
+    let new = planned.lowered.new_node.as_ref();
+    sent.extend(new.map(|new| node(new.bytes.len() as u64)));
+    (sent, front)
 }
 
 /// Puts on record that a row does not work on the prompt's route.
@@ -89,41 +128,5 @@ pub async fn learn(proxy: &Proxy, prompt: &Prompt, row: String, finding: Finding
     let learned = proxy.ledger.learn(&prompt.route_key, note);
     if !matches!(timeout(proxy.config.state_timeout, learned).await, Ok(Ok(()))) {
         tracing::warn!(event = "state_error", "what a route does was not learned");
-    }
-}
-
-/// The request whose whole prefix, as it was sent and taken, stands in this one.
-fn extended(planned: &Planned) -> Option<&Path> {
-    let sent = &planned.plan.sent;
-    let parent = planned.plan.parent.as_deref().filter(|_| sent.is_intact())?;
-    parent.is_committed().then_some(parent)
-}
-
-fn continuation(
-    prompt: &Prompt,
-    planned: &Planned,
-    parent: &Path,
-    (before, bytes, usage): (Option<Known>, u64, &Usage),
-) -> Continuation {
-    let operator = planned
-        .lowered
-        .new_node
-        .as_ref()
-        .filter(|node| matches!(node.carrier, Carrier::System | Carrier::Developer));
-    let last = prompt.request.history.last();
-    let head = planned.lowered.head.blocks.iter().map(|block| block.len);
-    let tools = prompt.request.tools.iter().map(|tool| tool.mark.len);
-    let sent_ms = before.map_or(parent.at_ms, |before| before.sent_ms);
-    Continuation {
-        usage: *usage,
-        before,
-        idle_ms: prompt.now_ms.saturating_sub(sent_ms),
-        bytes,
-        front: head.chain(tools).map(u64::from).sum(),
-        marked: prompt.request.marker_ttl.is_some() && parent.marker_ttl.is_some(),
-        marker_ttl: parent.marker_ttl,
-        // User text is taken as it stands everywhere; only an operator's message is moved or left out.
-        node: operator.map_or(0, |node| node.bytes.len() as u64),
-        speaks: last.is_some_and(|item| item.mark.role == Role::User && item.mark.kind == Kind::Content),
     }
 }

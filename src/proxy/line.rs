@@ -108,6 +108,8 @@ pub struct RequestLine {
     pub ignores_cached: bool,
     /// Why the provider's cache missed an intact prefix.
     pub miss: Option<&'static str>,
+    /// The provider says that it cleared a part of the history itself.
+    pub server_edited: bool,
     /// What the vendor itself found, as `source/cause/agrees`, joined by commas.
     pub diagnosis: Option<String>,
     /// From the body's arrival until the one that leaves was ready.
@@ -138,6 +140,7 @@ impl RequestLine {
             usage: None,
             ignores_cached: false,
             miss: None,
+            server_edited: false,
             diagnosis: None,
             rewrite: None,
             head_after: None,

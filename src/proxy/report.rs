@@ -113,12 +113,6 @@ pub fn count(metrics: &Metrics, format: &'static str, prompt: &Prompt, planned: 
     }
 }
 
-/// Bytes of the items that went out.
-pub fn sent_bytes(prompt: &Prompt, planned: &Planned) -> u64 {
-    let new = planned.lowered.new_node.as_ref();
-    lengths(prompt, planned).sum::<u64>() + new.map_or(0, |node| node.bytes.len() as u64)
-}
-
 /// Counts what a good answer says about itself, and notes what the vendor found.
 pub fn count_answer(metrics: &Metrics, line: &mut RequestLine, sent: Option<&Verdict>, reading: &Reading) {
     let upstream = line.upstream.as_deref().unwrap_or("none");

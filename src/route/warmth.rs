@@ -22,6 +22,8 @@ pub struct Facts {
     pub at_markers: bool,
     /// There is a cache.
     pub documented: bool,
+    /// The model leaves the thinking of earlier turns out where the user speaks again.
+    pub forgets_thinking: bool,
 }
 
 /// What is kept of a request that was answered, for the one that continues it.
@@ -35,6 +37,8 @@ pub struct Known {
     pub input_total: Option<u64>,
     /// How many of them the cache should have now; zero where nothing tells.
     pub cached: u64,
+    /// When its answer began, in milliseconds since the epoch: from then on the cache can serve it.
+    pub begun_ms: Option<u64>,
 }
 
 /// A request whose sent prefix extends that of an earlier one, with the counts of its answer.
@@ -58,6 +62,14 @@ pub struct Continuation {
     pub node: u64,
     /// The user speaks at its end, and not a tool: templates may drop old thinking there.
     pub speaks: bool,
+    /// The earlier prompt ended in a turn with thinking, and the user spoke since.
+    pub leaves_thinking: bool,
+    /// It was sent before the earlier one's answer began.
+    pub in_flight: bool,
+    /// The last entry that the earlier one left is further back than any of its markers looks.
+    pub out_of_reach: bool,
+    /// The provider says that it cleared a part of the history itself.
+    pub server_edited: bool,
 }
 
 /// Why a cache did not serve an intact prefix.
@@ -69,6 +81,14 @@ pub enum Miss {
     BelowMinimum,
     /// The route caches at markers, and there was none.
     NoBreakpoint,
+    /// The last entry is further back than a marker looks.
+    LookbackExceeded,
+    /// The entry was not readable yet: it was sent before the earlier one's answer began.
+    InFlight,
+    /// The provider cleared a part of the history itself.
+    ServerContextEdit,
+    /// The model's template leaves the thinking of earlier turns out where the user speaks again.
+    ThinkingNotKept,
     /// An update in it was moved to the front.
     HoistedDownstream,
     /// Another machine, or a full cache: nothing that the request could do.
@@ -101,6 +121,7 @@ impl Known {
             bytes,
             input_total: usage.input_total,
             cached: now.max(before.map_or(0, |before| before.cached)),
+            begun_ms: None,
         }
     }
 }
@@ -117,11 +138,16 @@ pub fn warmth(seen: &Continuation, facts: &Facts) -> Warmth {
     let sizes = facts.minimum.zip(seen.usage.input_total);
     let short = sizes.is_some_and(|(minimum, total)| total < minimum);
     let late = lifetime_ms(seen, facts).is_some_and(|lifetime| seen.idle_ms > lifetime);
+    let known = expected > 0;
     match read {
+        _ if seen.server_edited && known => Warmth::Missed(Miss::ServerContextEdit),
         0 if facts.at_markers && !seen.marked => Warmth::Missed(Miss::NoBreakpoint),
         0 if short => Warmth::Missed(Miss::BelowMinimum),
-        _ if late && (expected > 0 || seen.before.is_none()) => Warmth::Missed(Miss::TtlExpired),
-        _ if expected > 0 => Warmth::Missed(Miss::RoutingOrEviction),
+        _ if seen.in_flight && known => Warmth::Missed(Miss::InFlight),
+        _ if late && (known || seen.before.is_none()) => Warmth::Missed(Miss::TtlExpired),
+        _ if seen.out_of_reach && known => Warmth::Missed(Miss::LookbackExceeded),
+        _ if facts.forgets_thinking && seen.leaves_thinking && known => Warmth::Missed(Miss::ThinkingNotKept),
+        _ if known => Warmth::Missed(Miss::RoutingOrEviction),
         _ => Warmth::Unknown,
     }
 }
@@ -152,6 +178,10 @@ impl Miss {
             Self::TtlExpired => "ttl_expired",
             Self::BelowMinimum => "below_minimum",
             Self::NoBreakpoint => "no_breakpoint",
+            Self::LookbackExceeded => "lookback_exceeded",
+            Self::InFlight => "in_flight",
+            Self::ServerContextEdit => "server_context_edit",
+            Self::ThinkingNotKept => "thinking_not_kept",
             Self::HoistedDownstream => "hoisted_downstream",
             Self::RoutingOrEviction => "routing_or_eviction",
         }
@@ -168,6 +198,7 @@ pub(super) mod tests {
         minimum: Some(1024),
         at_markers: false,
         documented: true,
+        forgets_thinking: false,
     };
 
     /// A request of 4500 tokens behind one of 4000 that is in the cache, 4 bytes to the token; 200 tokens of it are a
@@ -184,6 +215,7 @@ pub(super) mod tests {
                 bytes: 16_000,
                 input_total: Some(4000),
                 cached: 3968,
+                begun_ms: None,
             }),
             idle_ms: 20_000,
             bytes: 18_000,
@@ -232,6 +264,45 @@ pub(super) mod tests {
         let mut unknown = plain(0);
         unknown.usage.cache_read = None;
         assert_eq!(warmth(&unknown, &FACTS), Warmth::Unknown);
+    }
+
+    #[test]
+    fn causes_that_the_requests_tell() {
+        let forgets = Facts {
+            forgets_thinking: true,
+            ..FACTS
+        };
+        let with = |change: fn(&mut Continuation), read| {
+            let mut seen = plain(read);
+            change(&mut seen);
+            seen
+        };
+        for (change, facts, expected) in [
+            (
+                (|seen| seen.in_flight = true) as fn(&mut Continuation),
+                FACTS,
+                Miss::InFlight,
+            ),
+            (|seen| seen.out_of_reach = true, FACTS, Miss::LookbackExceeded),
+            (|seen| seen.server_edited = true, FACTS, Miss::ServerContextEdit),
+            (|seen| seen.leaves_thinking = true, forgets, Miss::ThinkingNotKept),
+            (|seen| seen.leaves_thinking = true, FACTS, Miss::RoutingOrEviction),
+        ] {
+            let missed = Warmth::Missed(expected);
+            assert_eq!(warmth(&with(change, 0), &facts), missed, "{expected:?}");
+            assert_eq!(
+                warmth(&with(change, 3968), &facts),
+                Warmth::Served,
+                "{expected:?}"
+            );
+            let mut unknown = with(change, 0);
+            unknown.before = unknown.before.map(|before| Known { cached: 0, ..before });
+            assert_eq!(
+                warmth(&unknown, &facts),
+                Warmth::Unknown,
+                "{expected:?}: nothing was expected"
+            );
+        }
     }
 
     #[test]

@@ -121,6 +121,7 @@ pub fn parse(body: &Bytes, context: &Context<'_>, known: Option<&Request>) -> Re
         "tools" => reader.tools(|tool, cursor| tool.text(cursor, b"name")),
         "model" => reader.model(),
         "metadata" => metadata(reader),
+        "cache_control" => reader.automatic_marker(),
         "thread" => {
             reader.request.server_state = true;
             reader.skip().map(drop)

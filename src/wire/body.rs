@@ -269,6 +269,18 @@ impl<'a> Reader<'a> {
         ttl
     }
 
+    /// A marker of the whole request, on the last item that can carry one.
+    pub fn automatic_marker(&mut self) -> Result<(), Fault> {
+        if self.cursor.peek()? != b'{' {
+            return self.skip().map(drop);
+        }
+        let marker = self.cursor.value()?;
+        self.request.layout.automatic_marker = true;
+        let ttl = Some(lifetime(&self.src[marker]));
+        self.request.marker_ttl = self.request.marker_ttl.max(ttl);
+        Ok(())
+    }
+
     /// Remembers the longest lifetime of markers in the head's own member.
     pub fn note_head_ttl(&mut self, ttl: Option<u32>) {
         self.request.marker_ttl = self.request.marker_ttl.max(ttl);

@@ -25,6 +25,7 @@ pub mod ollama;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod path;
+pub mod places;
 pub mod scan;
 pub mod sse;
 pub mod usage;

@@ -1,7 +1,7 @@
 //! What a vendor itself says about the prefix: why its cache missed, and what it took out of the input.
 //!
-//! Sources: Anthropic's cache diagnostics (`diagnostics.cache_miss_reason`) and `input_transformations` of the
-//! Messages API; OpenAI's `prompt_cache_diagnostics` (on request, GPT-5.6 and later) and `input_transformations` (GPT-6.2
+//! Sources: Anthropic's cache diagnostics (`diagnostics.cache_miss_reason`), `input_transformations` and
+//! `context_management.applied_edits` of the Messages API; OpenAI's `prompt_cache_diagnostics` (on request, GPT-5.6 and later) and `input_transformations` (GPT-6.2
 //! and later) of the Responses API; read on 2026-11-30.
 
 use std::fmt;
@@ -23,6 +23,8 @@ pub struct Diagnostics {
     pub comparison: Option<CacheMiss>,
     /// What was left out of the input, or would have been.
     pub transformations: Vec<Transformation>,
+    /// The provider cleared a part of the history itself before the model read it.
+    pub context_edited: bool,
 }
 
 /// A cache miss that the vendor explains.
@@ -153,6 +155,13 @@ impl Diagnostics {
 }
 
 impl Diagnostics {
+    /// Takes over a `context_management` member of an answer: the edits that the provider made.
+    pub(in crate::wire) fn merge_edits(&mut self, managed: Option<&RawValue>) {
+        let managed: Option<Managed> = field::parse(managed);
+        let edits: Option<Vec<&RawValue>> = managed.and_then(|managed| field::parse(managed.applied_edits));
+        self.context_edited |= edits.is_some_and(|edits| !edits.is_empty());
+    }
+
     /// Takes over a `prompt_cache_diagnostics` member.
     pub fn merge_comparison(&mut self, comparison: Option<&RawValue>) {
         let Some(compared) = field::parse::<Compared>(comparison) else {
@@ -182,6 +191,12 @@ struct Compared<'a> {
     reason: Option<&'a RawValue>,
     #[serde(borrow)]
     cache_missed_tokens: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Managed<'a> {
+    #[serde(borrow)]
+    applied_edits: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -259,6 +274,23 @@ mod tests {
             found.merge_comparison(Some(&raw(json)));
             let compared = found.comparison.map(|miss| (miss.reason, miss.tokens));
             assert_eq!(compared, expected, "{json}");
+        }
+    }
+
+    #[test]
+    fn edits_by_the_provider() {
+        for (json, edited) in [
+            (
+                r#"{"applied_edits":[{"type":"clear_tool_uses_20250919","cleared_tool_uses":3}]}"#,
+                true,
+            ),
+            (r#"{"applied_edits":[]}"#, false),
+            (r#"{"applied_edits":7}"#, false),
+            ("null", false),
+        ] {
+            let mut found = Diagnostics::default();
+            found.merge_edits(Some(&raw(json)));
+            assert_eq!(found.context_edited, edited, "{json}");
         }
     }
 

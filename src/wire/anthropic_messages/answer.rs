@@ -20,6 +20,8 @@ struct Event<'a> {
     usage: Option<&'a RawValue>,
     #[serde(borrow)]
     input_transformations: Option<&'a RawValue>,
+    #[serde(borrow)]
+    context_management: Option<&'a RawValue>,
 }
 
 /// A whole message, its start in a stream, or the delta that ends it.
@@ -41,6 +43,8 @@ struct Message<'a> {
     diagnostics: Option<&'a RawValue>,
     #[serde(borrow)]
     input_transformations: Option<&'a RawValue>,
+    #[serde(borrow)]
+    context_management: Option<&'a RawValue>,
 }
 
 /// A content block, or a delta of one.
@@ -70,6 +74,7 @@ pub(super) fn event(draft: &mut Draft, data: &[u8]) {
             }
             let transformations = event.input_transformations;
             draft.reading.diagnostics.merge(None, transformations);
+            draft.reading.diagnostics.merge_edits(event.context_management);
             envelope_of(draft, event.delta);
         }
         "message_stop" => draft.end(),
@@ -110,6 +115,7 @@ fn envelope(draft: &mut Draft, message: &Message<'_>) {
     reading
         .diagnostics
         .merge(message.diagnostics, message.input_transformations);
+    reading.diagnostics.merge_edits(message.context_management);
     reading.id = reading.id.take().or_else(|| field::name(message.id));
     reading.model = reading.model.take().or_else(|| field::name(message.model));
     // A start may carry an empty string; only a real reason ends the answer.
