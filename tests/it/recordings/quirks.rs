@@ -1,6 +1,6 @@
 //! What single tools write in their own way.
 
-use std::io::Cursor;
+use std::io::{BufRead, BufReader, Cursor, Read};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use inkfast::audit::{Exchange, Skipped};
@@ -382,4 +382,46 @@ fn a_prompt_may_be_in_an_event() {
     let found = one("otel", span.to_string());
     assert_eq!(found.body, r#"{"messages":[{"role":"user","content":"u"}]}"#);
     assert!(found.answer.is_none(), "it failed");
+}
+
+/// What never ends: a beginning, then one piece over and over.
+fn endless(beginning: &'static str, piece: Vec<u8>) -> Box<dyn BufRead> {
+    struct Endless(Vec<u8>, usize);
+    impl Read for Endless {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let Self(piece, at) = self;
+            let size = buffer.len().min(piece.len() - *at);
+            buffer[..size].copy_from_slice(&piece[*at..*at + size]);
+            *at = (*at + size) % piece.len();
+            Ok(size)
+        }
+    }
+    Box::new(BufReader::new(beginning.as_bytes().chain(Endless(piece, 0))))
+}
+
+#[test]
+fn a_recording_is_not_read_whole() {
+    let long = "x".repeat(1 << 20);
+    let with = |mut value: Value, pointer: &str| {
+        *value.pointer_mut(pointer).unwrap() = json!(long);
+        value
+    };
+    let entry: Value = serde_json::from_str(&har(|_| ())).unwrap();
+    let entry = with(entry["log"]["entries"][0].clone(), "/request/postData/text").to_string() + ",";
+    let call = json!({"call_type": "completion", "messages": "", "response": {}});
+    for (kind, beginning, piece) in [
+        ("har", r#"{"log":{"entries":["#, entry.into_bytes()),
+        ("flows", "", net(&with(flow(), "/request/content"))),
+        (
+            "litellm",
+            "[",
+            (with(call, "/messages").to_string() + ",").into_bytes(),
+        ),
+    ] {
+        let kind = KINDS.iter().find(|known| known.name == kind).unwrap();
+        let first: Vec<_> = (kind.read)("f".into(), endless(beginning, piece))
+            .take(3)
+            .collect();
+        assert!(first.iter().all(Result::is_ok), "{}", kind.name);
+    }
 }
