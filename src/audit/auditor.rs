@@ -3,7 +3,6 @@
 //! What the client sent and what left are two walks with a verdict each. Until the first body that was changed on its
 //! way they are one; from there on the second one goes its own way, from a copy of what was seen until then.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,32 +10,36 @@ use uuid::Uuid;
 
 use super::{
     answers,
+    churning::{Churning, Heads},
     exchange::{Exchange, Skipped},
     observation::{Judged, Observation},
     prompt::{Asked, Parsed, decoded},
-    sides::sides,
+    sides::{Shown, sides},
     strip::strip,
     walk::{Ended, Step, Walk},
-    warm,
 };
 use crate::{
-    bodies::Bodies,
     config::Upstreams,
     encoding,
     ledger::Outcome,
     prefix::{
         Cause, Request, Verdict,
-        digest::{Digest, namespace},
+        digest::namespace,
         keys::response_id,
+        verdict::By,
     },
-    prompt::changed_span,
-    route::{self, diagnosis, loss::Loss},
-    wire::{answer::Reading, usage::Usage},
+    route::{
+        self,
+        attribution::{Attribution, Parent, Seen, Turn},
+        diagnosis,
+        loss::Loss,
+    },
+    wire::{answer::Reading, drift, markers, places::places, usage::Usage},
 };
 
 /// What an audit depends on beside the exchanges.
 pub struct Options {
-    /// The facts about providers.
+    /// The facts about providers, and prices.
     pub routes: route::Table,
     /// Texts may be shown.
     pub show_content: bool,
@@ -52,38 +55,44 @@ pub struct Options {
 pub struct Auditor {
     options: Options,
     upstreams: Upstreams,
-    namespace: Uuid,
-    bodies: Bodies,
+    shown: Shown,
+    heads: Heads,
+    attribution: Attribution,
     received: Walk,
     sent: Option<Walk>,
 }
 
 impl Options {
-    /// What `inkfast audit` does when nothing is asked for.
-    ///
-    /// # Errors
-    /// The built-in table cannot be read, which a test excludes.
-    pub fn standard() -> Result<Self, toml::de::Error> {
-        Ok(Self {
-            routes: route::Table::built_in()?,
+    /// What `inkfast audit` does when nothing is asked for, with these facts.
+    pub fn new(routes: route::Table) -> Self {
+        Self {
+            routes,
             show_content: false,
             portable_ids: false,
-            kept_bodies: 96 << 20,
-            kept_records: 48 << 20,
-        })
+            kept_bodies: 64 << 20,
+            kept_records: 32 << 20,
+        }
     }
 }
 
 impl Auditor {
     /// An auditor that has seen nothing.
     pub fn new(options: Options) -> Self {
-        let upstreams = Upstreams::well_known();
-        let key = if options.portable_ids { [0; 32] } else { random_key() };
+        // A version 4 id is as random as a key must be for nobody to guess a short text by its id.
+        let namespace = if options.portable_ids {
+            namespace(&[0; 32])
+        } else {
+            Uuid::new_v4()
+        };
         Self {
-            upstreams,
-            namespace: namespace(&key),
-            bodies: Bodies::new(options.kept_bodies),
-            received: Walk::new(options.kept_records),
+            upstreams: Upstreams::well_known(),
+            shown: Shown {
+                namespace,
+                content: options.show_content,
+            },
+            heads: Heads::new(),
+            attribution: Attribution::default(),
+            received: Walk::new(options.kept_records, options.kept_bodies),
             sent: None,
             options,
         }
@@ -100,6 +109,11 @@ impl Auditor {
         })
     }
 
+    /// Which bytes of heads keep changing, conversation by conversation.
+    pub fn churning(&self) -> Vec<Churning> {
+        self.heads.spans(self.options.show_content)
+    }
+
     fn observed(&mut self, exchange: &Exchange) -> Result<Observation, &'static str> {
         let encoding = encoding::of_headers(&exchange.headers);
         let body = decoded(&exchange.body, &encoding)?;
@@ -108,42 +122,43 @@ impl Auditor {
         let reading = answer.map(|answer| answers::read(asked.format, answer));
         let reading = reading.unwrap_or_default();
         let ended = ended(exchange, &asked, &reading);
-        let changed = exchange.sent.as_ref().filter(|sent| **sent != exchange.body);
-        if changed.is_some() && self.sent.is_none() {
-            self.sent = Some(self.received.clone());
+
+        let left = self.left(exchange, &asked);
+        let parsed = asked.parse(exchange, &body, &self.options.routes, |place| self.received.last(place))?;
+        let received = self.received.step(&parsed, ended).map_err(|error| error.label())?;
+        let judged_received = self.judged(&received, &parsed, &self.received, None);
+        self.received.keep(&received);
+
+        let out = left.as_ref().unwrap_or(&parsed);
+        let sent = match &mut self.sent {
+            Some(walk) => Some(walk.step(out, ended).map_err(|error| error.label())?),
+            None => None,
+        };
+        let mut judged_sent = match (&sent, &self.sent) {
+            (Some(sent), Some(walk)) => self.judged(sent, out, walk, by_proxy(exchange)),
+            _ => judged_received.clone(),
+        };
+        if let (Some(sent), Some(walk)) = (&sent, &self.sent) {
+            walk.keep(sent);
+        }
+        let step = sent.as_ref().unwrap_or(&received);
+        let usage = self.usage(exchange, &asked, &reading);
+        let known = usage.filter(|_| ended.outcome == Outcome::Committed);
+        let seen = known.map(|usage| {
+            let turn = (step, out, &judged_sent.verdict);
+            attributed(&mut self.attribution, exchange, turn, (usage, &reading))
+        });
+        let miss = seen.as_ref().and_then(|seen| seen.found.miss);
+        if let Some(seen) = seen.filter(|_| judged_sent.verdict.is_break()) {
+            judged_sent.loss = seen.loss;
         }
 
-        let (parsed, place) = self.parse(exchange, &asked, &body, Side::Received)?;
-        let received = self.step(Side::Received, &parsed, place, ended)?;
-        let earlier = self.earlier(&received);
-        let left = match changed {
-            Some(changed) => self.parse(exchange, &asked, &decoded(changed, &encoding)?, Side::Sent).ok(),
-            None => None,
-        };
-        let (out, out_place) = left.as_ref().map_or((&parsed, place), |(out, place)| (out, *place));
-        let sent = match self.sent {
-            Some(_) => Some(self.step(Side::Sent, out, out_place, ended)?),
-            None => None,
-        };
-        let sent_earlier = sent.as_ref().and_then(|sent| self.earlier(sent));
-        parsed.keep(&self.bodies);
-        out.keep(&self.bodies);
-
-        let usage = self.usage(exchange, &asked, &reading);
-        let (step, walk) = match (&sent, &mut self.sent) {
-            (Some(sent), Some(walk)) => (sent, walk),
-            _ => (&received, &mut self.received),
-        };
-        let miss = usage
-            .filter(|_| ended.outcome == Outcome::Committed)
-            .and_then(|usage| warm::miss(walk, step, &parsed.route, &usage, exchange.at_ms));
-        let judged_received = self.judged(&received, earlier.as_deref(), None);
-        let judged_sent = match &sent {
-            Some(sent) => self.judged(sent, sent_earlier.as_deref(), by_proxy(exchange)),
-            None => judged_received.clone(),
-        };
         let parent = received.plan.parent.as_deref();
-        let out = sent.as_ref().unwrap_or(&received);
+        let conversation = parent.map_or(received.seq, |parent| parent.lineage);
+        let head_before = parent.and_then(|parent| parent.head.texts());
+        if let Some(head) = received.request.head.texts() {
+            self.heads.see(conversation, head_before.as_deref(), &head);
+        }
         let changed = left.is_some().then_some(&*received.request);
         Ok(Observation {
             source: exchange.source.clone(),
@@ -152,11 +167,10 @@ impl Auditor {
             upstream: Arc::clone(&asked.named),
             format: asked.format,
             model: received.request.model.as_deref().map(Into::into),
-            conversation: parent.map_or(received.seq, |parent| parent.lineage),
+            conversation,
             continues: parent.map(|parent| parent.seq),
             items: received.request.history.len(),
-            strip: strip(&out.request, &judged_sent.verdict, out.plan.parent.as_deref(), changed),
-            head_spans: head_spans(&received),
+            strip: strip(&step.request, &judged_sent.verdict, step.plan.parent.as_deref(), changed),
             usage,
             miss,
             diagnoses: diagnosis::all(&reading.diagnostics, Some(&judged_sent.verdict)),
@@ -166,44 +180,38 @@ impl Auditor {
         })
     }
 
-    fn parse(
-        &mut self,
-        exchange: &Exchange,
-        asked: &Asked,
-        body: &Bytes,
-        side: Side,
-    ) -> Result<(Parsed, Digest), &'static str> {
-        let walk = match (side, &mut self.sent) {
-            (Side::Sent, Some(sent)) => sent,
-            _ => &mut self.received,
-        };
-        let bodies = &self.bodies;
-        asked.parse(exchange, body, &self.options.routes, |place| walk.last(place, bodies))
+    /// The body that left, where it is another one than the client's. The first one of a recording splits the walk.
+    fn left(&mut self, exchange: &Exchange, asked: &Asked) -> Option<Parsed> {
+        let sent = exchange.sent.as_ref().filter(|sent| **sent != exchange.body)?;
+        let budget = self.options.kept_bodies / 2;
+        let walk = self.sent.get_or_insert_with(|| self.received.fork(budget));
+        // What left edited left without an encoding.
+        let body = decoded(sent, &encoding::of_headers(&exchange.headers)).ok()?;
+        asked.parse(exchange, &body, &self.options.routes, |place| walk.last(place)).ok()
     }
 
-    fn step(&mut self, side: Side, parsed: &Parsed, place: Digest, ended: Ended) -> Result<Step, &'static str> {
-        let walk = match (side, &mut self.sent) {
-            (Side::Sent, Some(sent)) => sent,
-            _ => &mut self.received,
-        };
-        walk.step(parsed, place, ended).map_err(|error| error.label())
-    }
-
-    /// The body of what a request continues, if it is still kept.
-    fn earlier(&self, step: &Step) -> Option<Arc<Request>> {
-        let parent = step.plan.parent.as_deref()?;
-        self.bodies.last(&parent.request)
-    }
-
-    fn judged(&self, step: &Step, earlier: Option<&Request>, by_proxy: Option<Cause>) -> Judged {
+    /// The verdict on a step, as precisely as the bodies tell it.
+    fn judged(&self, step: &Step, parsed: &Parsed, walk: &Walk, by_proxy: Option<Cause>) -> Judged {
         let mut verdict = step.plan.received.clone();
+        let against = step.plan.against.as_deref();
+        // Until the walks split, what was seen is in the first one.
+        let earlier = against.and_then(|against| {
+            walk.body(&against.request)
+                .or_else(|| self.received.body(&against.request))
+        });
+        let difference = earlier
+            .as_deref()
+            .and_then(|earlier| drift::explain(earlier, &step.request, &mut verdict));
+        markers::check(earlier.as_deref(), &step.request, parsed.route.markers, &mut verdict);
         if let Some(cause) = by_proxy.filter(|_| verdict.is_break()) {
             verdict.cause = cause;
         }
-        let parent = step.plan.parent.as_deref();
-        let (before, after) = sides(&verdict, (parent, earlier), &step.request, &self.namespace);
+        let (before, after) = sides(&verdict, difference, against, &step.request, self.shown);
         Judged {
-            loss: loss(&verdict),
+            loss: Loss {
+                bytes: lost(&verdict),
+                ..Loss::default()
+            },
             verdict,
             before,
             after,
@@ -222,13 +230,6 @@ impl Auditor {
     }
 }
 
-/// Which of the two walks.
-#[derive(Clone, Copy)]
-enum Side {
-    Received,
-    Sent,
-}
-
 fn ended(exchange: &Exchange, asked: &Asked, reading: &Reading) -> Ended {
     let id = reading.id.as_deref().filter(|_| asked.format.wire().goes_on_by_id());
     Ended {
@@ -240,47 +241,47 @@ fn ended(exchange: &Exchange, asked: &Asked, reading: &Reading) -> Ended {
 
 /// The cause that the proxy gave, where it is one of its own.
 fn by_proxy(exchange: &Exchange) -> Option<Cause> {
-    let own = [Cause::NoSlot, Cause::Refused, Cause::Guard, Cause::Rebaseline, Cause::UnknownHistory];
-    let named = exchange.by_proxy.as_deref()?;
-    own.into_iter().find(|cause| cause.as_str() == named)
+    let named: Cause = exchange.by_proxy.as_deref()?.parse().ok()?;
+    Some(named).filter(|cause| cause.by() == By::Proxy)
 }
 
-fn loss(verdict: &Verdict) -> Loss {
-    let bytes = if verdict.is_break() {
+/// Bytes of the prefix that a break lost, before the cache's rules are asked.
+fn lost(verdict: &Verdict) -> u64 {
+    if verdict.is_break() {
         verdict.before.saturating_sub(verdict.kept)
     } else {
         0
-    };
-    Loss {
-        bytes,
-        ..Loss::default()
     }
 }
 
-/// The bytes of each head block's texts that differ from the block at the same place before.
-fn head_spans(step: &Step) -> Vec<(usize, Range<usize>)> {
-    let Some(parent) = step.plan.parent.as_deref() else {
-        return Vec::new();
-    };
-    let head = &step.request.head;
-    if parent.head.digest == head.digest {
-        return Vec::new();
-    }
-    let pairs = head.blocks.iter().map(|block| &block.frozen).zip(&parent.head.blocks);
-    let differ = pairs.enumerate().filter(|(_, (new, old))| new.canonical != old.canonical);
-    let spans = differ.filter_map(|(index, (new, old))| {
-        let [old, new] = [old, new].map(|block| block.texts.as_ref().map(|texts| texts.concat()));
-        let span = changed_span(&old?, &new?)?;
-        Some((index, span.new))
-    });
-    spans.collect()
-}
-
-/// A key that nobody knows, so that nobody can guess a short text by its id.
-fn random_key() -> [u8; 32] {
-    // Two random ids of the system's generator have more than enough of what is needed.
-    let mut key = [0; 32];
-    let filled = rustls::crypto::ring::default_provider().secure_random.fill(&mut key);
-    debug_assert!(filled.is_ok());
-    key
+/// What the counts of an answer tell of the cache.
+fn attributed(
+    attribution: &mut Attribution,
+    exchange: &Exchange,
+    (step, parsed, verdict): (&Step, &Parsed, &Verdict),
+    (usage, reading): (Usage, &Reading),
+) -> Seen {
+    let request: &Request = &step.request;
+    let parent = step.plan.parent.as_deref().filter(|parent| parent.is_committed());
+    let places = places(request);
+    let front = places.len().saturating_sub(request.history.len());
+    attribution.see(&Turn {
+        route: (&parsed.route, &parsed.route_key),
+        seq: Some(step.seq),
+        parent: parent.map(|parent| Parent {
+            seq: parent.seq,
+            at_ms: None,
+            marker_ttl: parent.marker_ttl,
+        }),
+        sent: verdict,
+        request,
+        front: places[..front].iter().map(|place| place.bytes).sum(),
+        places: &places,
+        at_ms: exchange.at_ms,
+        // A recording says when an answer ended, and not when it began.
+        begun_ms: None,
+        usage,
+        server_edited: reading.diagnostics.server_edited,
+        update: None,
+    })
 }
