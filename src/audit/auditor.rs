@@ -193,12 +193,11 @@ impl Auditor {
     /// The verdict on a step, as precisely as the bodies tell it.
     fn judged(&self, step: &Step, parsed: &Parsed, walk: &Walk, by_proxy: Option<Cause>) -> Judged {
         let mut verdict = step.plan.received.clone();
-        let against = step.plan.against.as_deref();
         // Until the walks split, what was seen is in the first one.
-        let earlier = against.and_then(|against| {
-            walk.body(&against.request)
-                .or_else(|| self.received.body(&against.request))
-        });
+        let earlier = step
+            .plan
+            .compared
+            .and_then(|key| walk.body(&key).or_else(|| self.received.body(&key)));
         let difference = earlier
             .as_deref()
             .and_then(|earlier| drift::explain(earlier, &step.request, &mut verdict));
@@ -206,7 +205,8 @@ impl Auditor {
         if let Some(cause) = by_proxy.filter(|_| verdict.is_break()) {
             verdict.cause = cause;
         }
-        let (before, after) = sides(&verdict, difference, against, &step.request, self.shown);
+        let parent = step.plan.parent.as_deref();
+        let (before, after) = sides(&verdict, difference, parent, &step.request, self.shown);
         Judged {
             loss: Loss {
                 bytes: lost(&verdict),
@@ -281,7 +281,7 @@ fn attributed(
         // A recording says when an answer ended, and not when it began.
         begun_ms: None,
         usage,
-        server_edited: reading.diagnostics.server_edited,
+        server_edited: reading.diagnostics.context_edited,
         update: None,
     })
 }
