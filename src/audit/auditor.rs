@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use uuid::Uuid;
 
 use super::{
@@ -41,6 +40,8 @@ use crate::{
 pub struct Options {
     /// The facts about providers, and prices.
     pub routes: route::Table,
+    /// The upstreams by whose names a recording may tell where a request went.
+    pub upstreams: Upstreams,
     /// Texts may be shown.
     pub show_content: bool,
     /// Ids are the same in every audit, so that reports can be compared; who has one can then guess short texts.
@@ -54,7 +55,6 @@ pub struct Options {
 /// Walks the exchanges of recordings, in the order in which they come.
 pub struct Auditor {
     options: Options,
-    upstreams: Upstreams,
     shown: Shown,
     heads: Heads,
     attribution: Attribution,
@@ -64,9 +64,10 @@ pub struct Auditor {
 
 impl Options {
     /// What `inkfast audit` does when nothing is asked for, with these facts.
-    pub fn new(routes: route::Table) -> Self {
+    pub fn new(routes: route::Table, upstreams: Upstreams) -> Self {
         Self {
             routes,
+            upstreams,
             show_content: false,
             portable_ids: false,
             kept_bodies: 64 << 20,
@@ -85,7 +86,6 @@ impl Auditor {
             Uuid::new_v4()
         };
         Self {
-            upstreams: Upstreams::well_known(),
             shown: Shown {
                 namespace,
                 content: options.show_content,
@@ -117,7 +117,7 @@ impl Auditor {
     fn observed(&mut self, exchange: &Exchange) -> Result<Observation, &'static str> {
         let encoding = encoding::of_headers(&exchange.headers);
         let body = decoded(&exchange.body, &encoding)?;
-        let asked = Asked::of(exchange, &body, &self.upstreams)?;
+        let asked = Asked::of(exchange, &body, &self.options.upstreams)?;
         let answer = exchange.answer.as_ref();
         let reading = answer.map(|answer| answers::read(asked.format, answer));
         let reading = reading.unwrap_or_default();

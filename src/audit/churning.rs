@@ -74,7 +74,7 @@ impl Heads {
         let spans = all.into_iter().flat_map(|(conversation, followed)| {
             followed.churn.spans().into_iter().map(|span| Churning {
                 conversation: *conversation,
-                label: show_content.then(|| followed.churn.label(&span)).flatten(),
+                label: show_content.then(|| followed.churn.label(&span)).flatten().map(str::to_owned),
                 span,
             })
         });

@@ -84,11 +84,11 @@ impl Walk {
         self.bodies.of_request(request)
     }
 
-    /// Decides on a request that stands at `place`, and puts it on record with how it ended.
+    /// Decides on a request, and puts it on record with how it ended.
     ///
     /// # Errors
     /// The ledger contradicts itself, which is a bug.
-    pub fn step(&mut self, parsed: &Parsed, place: Digest, ended: Ended) -> Result<Step> {
+    pub fn step(&mut self, parsed: &Parsed, ended: Ended) -> Result<Step> {
         let (request, known_by, scope) = (&parsed.request, &parsed.keys, parsed.scope);
         let mut past = self.ledger.past(scope, known_by)?;
         held::unfold(request, &mut past);
@@ -106,7 +106,7 @@ impl Walk {
         let seq = self.record(parsed, sent(request, (scope, keys), &plan, (head, Vec::new()), 0), ended)?;
         Ok(Step {
             seq,
-            place,
+            place: parsed.place,
             key: keys.request,
             request: Arc::clone(request),
             plan,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::kind::Kind;
 use crate::audit::{Judged, Observation, Side, Source};
-use crate::prefix::{Cause, Class, Verdict};
+use crate::prefix::{Cause, Verdict};
 use crate::route::loss::Loss;
 use crate::wire::format::Format;
 
@@ -110,8 +110,7 @@ impl Finding {
 
 /// A verdict that is told. A branch and an earlier end are what users do; what they change of the history is no finding.
 pub(super) fn is_finding(verdict: &Verdict) -> bool {
-    let users_own = matches!(verdict.class, Class::Branch | Class::Truncate) && verdict.cause.is_history();
-    verdict.is_break() || (verdict.cause != Cause::None && !users_own)
+    verdict.is_break() || verdict.cause != Cause::None
 }
 
 impl Leg {
