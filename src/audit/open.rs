@@ -11,6 +11,9 @@ use super::readers::{bedrock_logs, bodies, flows, folder::Found, har, langfuse, 
 /// The exchanges of a recording.
 pub type Exchanges = Box<dyn Iterator<Item = Result<Exchange, Skipped>>>;
 
+/// What stands between a file and its reader.
+pub type Through<'a> = &'a dyn Fn(File) -> Box<dyn Read>;
+
 /// A path cannot be audited.
 #[derive(Debug)]
 pub enum AuditError {
@@ -56,17 +59,18 @@ const NAMES: &str = "Inkfast's own recording, HAR, mitmproxy flows, LiteLLM, Lan
 /// So many first bytes tell the formats apart.
 const BEGINNING: u64 = 64 << 10;
 
-/// The exchanges at `path`, file after file where it is a folder of recordings.
+/// The exchanges at `path`, file after file where it is a folder of recordings. Files are read by what `through` makes of
+/// them.
 ///
 /// # Errors
 /// It cannot be read, or nothing at it is a recording.
-pub fn open(path: &Path) -> Result<Vec<(Arc<str>, Exchanges)>, AuditError> {
+pub fn open(path: &Path, through: Through<'_>) -> Result<Vec<Exchanges>, AuditError> {
     if !path.is_dir() {
         let file = File::open(path).map_err(|error| AuditError::Unreadable(path.to_owned(), error))?;
-        return read(path, file).map(|exchanges| vec![(name(path), exchanges)]);
+        return read(path, through(file)).map(|exchanges| vec![exchanges]);
     }
     let mut all = Vec::new();
-    folders(path, &mut all)?;
+    folders(path, through, &mut all)?;
     if all.is_empty() {
         return Err(AuditError::Empty(path.to_owned()));
     }
@@ -77,7 +81,7 @@ pub fn open(path: &Path) -> Result<Vec<(Arc<str>, Exchanges)>, AuditError> {
 ///
 /// # Errors
 /// It cannot be read, or is in no format that is known.
-pub fn read(path: &Path, mut file: File) -> Result<Exchanges, AuditError> {
+pub fn read(path: &Path, mut file: impl Read + 'static) -> Result<Exchanges, AuditError> {
     let unreadable = |error| AuditError::Unreadable(path.to_owned(), error);
     let mut first = Vec::new();
     (&mut file)
@@ -95,21 +99,21 @@ pub fn read(path: &Path, mut file: File) -> Result<Exchanges, AuditError> {
     Ok((kind.read)(name(path), Box::new(BufReader::with_capacity(1 << 20, input))))
 }
 
-fn folders(folder: &Path, all: &mut Vec<(Arc<str>, Exchanges)>) -> Result<(), AuditError> {
+fn folders(folder: &Path, through: Through<'_>, all: &mut Vec<Exchanges>) -> Result<(), AuditError> {
     let found = Found::at(folder).map_err(|error| AuditError::Unreadable(folder.to_owned(), error))?;
     let (below, others) = (found.below.clone(), found.others.clone());
     if found.has_bodies() {
         let name = name(folder);
-        all.push((Arc::clone(&name), Box::new(found.exchanges(name))));
+        all.push(Box::new(found.exchanges(name)));
     } else {
         for path in others {
             // What else lies in a folder is no reason to fail.
-            if let Ok(Ok(exchanges)) = File::open(&path).map(|file| read(&path, file)) {
-                all.push((name(&path), exchanges));
+            if let Ok(Ok(exchanges)) = File::open(&path).map(|file| read(&path, through(file))) {
+                all.push(exchanges);
             }
         }
     }
-    below.iter().try_for_each(|below| folders(below, all))
+    below.iter().try_for_each(|below| folders(below, through, all))
 }
 
 fn name(path: &Path) -> Arc<str> {
