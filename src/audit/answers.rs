@@ -45,7 +45,10 @@ pub fn mark(reading: &Reading) -> Option<AnswerMark> {
 
 /// How the body is cut into parts: by its content type, or where that is not recorded by how it opens.
 fn framing(format: Format, answer: &Answer, body: &Bytes) -> Framing {
-    let kind = answer.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = answer
+        .headers
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok());
     if let Some(kind) = kind.and_then(|kind| kind.split(';').next()) {
         return format.wire().framing(&kind.trim().to_ascii_lowercase());
     }

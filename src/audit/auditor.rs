@@ -21,12 +21,7 @@ use crate::{
     config::Upstreams,
     encoding,
     ledger::Outcome,
-    prefix::{
-        Cause, Request, Verdict,
-        digest::namespace,
-        keys::response_id,
-        verdict::By,
-    },
+    prefix::{Cause, Request, Verdict, digest::namespace, keys::response_id, verdict::By},
     route::{
         self,
         attribution::{Attribution, Parent, Seen, Turn},
@@ -124,8 +119,13 @@ impl Auditor {
         let ended = ended(exchange, &asked, &reading);
 
         let left = self.left(exchange, &asked);
-        let parsed = asked.parse(exchange, &body, &self.options.routes, |place| self.received.last(place))?;
-        let received = self.received.step(&parsed, ended).map_err(|error| error.label())?;
+        let parsed = asked.parse(exchange, &body, &self.options.routes, |place| {
+            self.received.last(place)
+        })?;
+        let received = self
+            .received
+            .step(&parsed, ended)
+            .map_err(|error| error.label())?;
         let judged_received = self.judged(&received, &parsed, &self.received, None);
         self.received.keep(&received);
 
@@ -170,7 +170,12 @@ impl Auditor {
             conversation,
             continues: parent.map(|parent| parent.seq),
             items: received.request.history.len(),
-            strip: strip(&step.request, &judged_sent.verdict, step.plan.parent.as_deref(), changed),
+            strip: strip(
+                &step.request,
+                &judged_sent.verdict,
+                step.plan.parent.as_deref(),
+                changed,
+            ),
             usage,
             miss,
             diagnoses: diagnosis::all(&reading.diagnostics, Some(&judged_sent.verdict)),
@@ -187,7 +192,9 @@ impl Auditor {
         let walk = self.sent.get_or_insert_with(|| self.received.fork(budget));
         // What left edited left without an encoding.
         let body = decoded(sent, &encoding::of_headers(&exchange.headers)).ok()?;
-        asked.parse(exchange, &body, &self.options.routes, |place| walk.last(place)).ok()
+        asked
+            .parse(exchange, &body, &self.options.routes, |place| walk.last(place))
+            .ok()
     }
 
     /// The verdict on a step, as precisely as the bodies tell it.
@@ -201,7 +208,12 @@ impl Auditor {
         let difference = earlier
             .as_deref()
             .and_then(|earlier| drift::explain(earlier, &step.request, &mut verdict));
-        markers::check(earlier.as_deref(), &step.request, parsed.route.markers, &mut verdict);
+        markers::check(
+            earlier.as_deref(),
+            &step.request,
+            parsed.route.markers,
+            &mut verdict,
+        );
         if let Some(cause) = by_proxy.filter(|_| verdict.is_break()) {
             verdict.cause = cause;
         }
@@ -231,7 +243,10 @@ impl Auditor {
 }
 
 fn ended(exchange: &Exchange, asked: &Asked, reading: &Reading) -> Ended {
-    let id = reading.id.as_deref().filter(|_| asked.format.wire().goes_on_by_id());
+    let id = reading
+        .id
+        .as_deref()
+        .filter(|_| asked.format.wire().goes_on_by_id());
     Ended {
         outcome: answers::outcome(exchange.answer.as_ref()),
         answer: answers::mark(reading),

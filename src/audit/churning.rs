@@ -57,7 +57,10 @@ impl Heads {
         churn.see(before);
         churn.see(now);
         self.bytes += bytes;
-        if let Some(old) = self.by_conversation.insert(conversation, Followed { churn, bytes }) {
+        if let Some(old) = self
+            .by_conversation
+            .insert(conversation, Followed { churn, bytes })
+        {
             self.bytes -= old.bytes;
         }
         while self.bytes > MAX_BYTES
@@ -74,7 +77,10 @@ impl Heads {
         let spans = all.into_iter().flat_map(|(conversation, followed)| {
             followed.churn.spans().into_iter().map(|span| Churning {
                 conversation: *conversation,
-                label: show_content.then(|| followed.churn.label(&span)).flatten().map(str::to_owned),
+                label: show_content
+                    .then(|| followed.churn.label(&span))
+                    .flatten()
+                    .map(str::to_owned),
                 span,
             })
         });

@@ -96,7 +96,10 @@ pub fn read(path: &Path, mut file: impl Read + 'static) -> Result<Exchanges, Aud
         None => return Err(AuditError::Unknown(path.to_owned())),
     };
     let input = io::Cursor::new(first).chain(file);
-    Ok((kind.read)(name(path), Box::new(BufReader::with_capacity(1 << 20, input))))
+    Ok((kind.read)(
+        name(path),
+        Box::new(BufReader::with_capacity(1 << 20, input)),
+    ))
 }
 
 fn folders(folder: &Path, through: Through<'_>, all: &mut Vec<Exchanges>) -> Result<(), AuditError> {

@@ -10,12 +10,7 @@ use crate::{
     config::{Upstream, Upstreams},
     encoding::{self, DecodeError, Limits},
     identity,
-    prefix::{
-        Keys, Request, Scope,
-        digest::Digest,
-        keys,
-        policy::Mode,
-    },
+    prefix::{Keys, Request, Scope, digest::Digest, keys, policy::Mode},
     route::{self, Choice, Destination, Route},
     wire::{Call, body::Context, format::Format},
 };
@@ -120,7 +115,11 @@ impl Asked {
         }
         // A model that only the recording names is the one behind an alias, where the body has a name for it.
         request.model = request.model.or_else(|| exchange.model.clone());
-        let route = table.route(self.to(request.model.as_deref().unwrap_or_default()), OBSERVE, &[]);
+        let route = table.route(
+            self.to(request.model.as_deref().unwrap_or_default()),
+            OBSERVE,
+            &[],
+        );
         let model = request.model.as_deref().unwrap_or_default();
         Ok(Parsed {
             route_key: route::key(&self.host, self.format, model),
@@ -196,7 +195,10 @@ mod tests {
         assert_eq!(host("anthropic", Format::OpenaiChat), "api.anthropic.com");
         assert_eq!(host("", Format::AnthropicMessages), "api.anthropic.com");
         assert_eq!(host("", Format::OpenaiResponses), "api.openai.com");
-        assert_eq!(host("Api.DeepSeek.com:443", Format::OpenaiChat), "api.deepseek.com");
+        assert_eq!(
+            host("Api.DeepSeek.com:443", Format::OpenaiChat),
+            "api.deepseek.com"
+        );
         assert_eq!(host("127.0.0.1:11434", Format::OpenaiChat), "ollama");
         assert_eq!(host("my gateway", Format::OpenaiChat), "my gateway");
     }
@@ -205,7 +207,13 @@ mod tests {
     fn a_body_that_the_recorder_decoded_is_taken_as_it_is() {
         let plain = Bytes::from_static(b" {\"a\":1}");
         assert_eq!(decoded(&plain, "zstd"), Ok(plain.clone()));
-        assert_eq!(decoded(&Bytes::from_static(b"\x28\xb5"), "zstd"), Err("bad_encoding"));
-        assert_eq!(decoded(&Bytes::from_static(b"x"), "rot13"), Err("unknown_encoding"));
+        assert_eq!(
+            decoded(&Bytes::from_static(b"\x28\xb5"), "zstd"),
+            Err("bad_encoding")
+        );
+        assert_eq!(
+            decoded(&Bytes::from_static(b"x"), "rot13"),
+            Err("unknown_encoding")
+        );
     }
 }

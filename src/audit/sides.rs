@@ -44,7 +44,10 @@ pub fn sides(
         bytes,
         window: None,
     };
-    let old = change.old.zip(parent).and_then(|(at, path)| of_path(path, change.part, at));
+    let old = change
+        .old
+        .zip(parent)
+        .and_then(|(at, path)| of_path(path, change.part, at));
     let new = change.new.and_then(|at| of_request(later, change.part, at));
     (old.map(known), new.map(known))
 }
@@ -75,9 +78,19 @@ fn of_request(request: &Request, part: Part, at: usize) -> Option<Found> {
 fn of_path(path: &Path, part: Part, at: usize) -> Option<Found> {
     let (kind, canonical, len) = match part {
         Part::Param => return None,
-        Part::Tool => path.tools.get(at).map(|tool| ("tool", tool.canonical, tool.len))?,
-        Part::Head => path.head.blocks.get(at).map(|block| ("system", block.canonical, block.len))?,
-        Part::History => path.items.get(at).map(|mark| (mark.kind_name(), mark.canonical, mark.len))?,
+        Part::Tool => path
+            .tools
+            .get(at)
+            .map(|tool| ("tool", tool.canonical, tool.len))?,
+        Part::Head => path
+            .head
+            .blocks
+            .get(at)
+            .map(|block| ("system", block.canonical, block.len))?,
+        Part::History => path
+            .items
+            .get(at)
+            .map(|mark| (mark.kind_name(), mark.canonical, mark.len))?,
     };
     Some((kind, canonical, 0, len.into()))
 }

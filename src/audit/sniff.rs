@@ -28,7 +28,8 @@ pub fn format(body: &[u8]) -> Option<Format> {
     let blocks = || messages.iter().flat_map(Message::blocks);
     let operator = |message: &Message<'_>| matches!(message.role, Some("system" | "developer" | "tool"));
     let untyped = |block: &Block<'_>| block.kind.is_none() && block.has_converse_member();
-    let of_converse = top.inference_config.is_some() || top.tool_config.is_some() || top.converse_id.is_some();
+    let of_converse =
+        top.inference_config.is_some() || top.tool_config.is_some() || top.converse_id.is_some();
     let of_messages = top.anthropic_version.is_some() || top.system.is_some();
     let of_ollama = top.options.is_some() || top.keep_alive.is_some() || top.think.is_some();
     Some(match () {
@@ -57,7 +58,9 @@ pub fn members(text: &[u8]) -> Vec<&str> {
     while let Some(byte) = text.get(at) {
         match byte {
             b'"' => {
-                let Some(end) = string_end(text, at + 1) else { break };
+                let Some(end) = string_end(text, at + 1) else {
+                    break;
+                };
                 if depth == 1 && is_key {
                     names.extend(std::str::from_utf8(&text[at + 1..end]));
                 }
@@ -201,7 +204,14 @@ impl Block<'_> {
     }
 
     fn is_anthropic(&self) -> bool {
-        let kinds = ["tool_use", "tool_result", "thinking", "redacted_thinking", "document", "image"];
+        let kinds = [
+            "tool_use",
+            "tool_result",
+            "thinking",
+            "redacted_thinking",
+            "document",
+            "image",
+        ];
         self.cache_control.is_some() || self.kind.is_some_and(|kind| kinds.contains(&kind))
     }
 }

@@ -36,7 +36,9 @@ pub fn strip(
     let nodes = received.map_or_else(Vec::new, |received| nodes(sent, received));
     for (index, item) in sent.history.iter().enumerate() {
         let node = nodes.get(index).copied().unwrap_or(0);
-        cut.item(item.mark.canonical.0, item.mark.len.into(), node, || place(sent, index));
+        cut.item(item.mark.canonical.0, item.mark.len.into(), node, || {
+            place(sent, index)
+        });
     }
     cut.segments
 }

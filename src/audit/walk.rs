@@ -103,7 +103,11 @@ impl Walk {
             .baseline
             .clone()
             .unwrap_or_else(|| Arc::new(request.head.freeze()));
-        let seq = self.record(parsed, sent(request, (scope, keys), &plan, (head, Vec::new()), 0), ended)?;
+        let seq = self.record(
+            parsed,
+            sent(request, (scope, keys), &plan, (head, Vec::new()), 0),
+            ended,
+        )?;
         Ok(Step {
             seq,
             place: parsed.place,

@@ -64,7 +64,9 @@ pub fn run(given: Audit) -> Result<bool, Box<dyn Error>> {
         },
     }
     if audit.is_empty() {
-        return Err("no request for an answer to a prompt was found; the report says what was skipped".into());
+        return Err(
+            "no request for an answer to a prompt was found; the report says what was skipped".into(),
+        );
     }
     Ok(passed)
 }

@@ -24,14 +24,16 @@ pub fn read(
 ) -> impl Iterator<Item = Result<Exchange, Skipped>> {
     let values = Values::new(packed::unpack(input), &[]);
     // Nothing says a time: they stay as they stand.
-    values.zip(1..).map(move |(value, number): (Result<Vec<u8>, Reason>, u64)| {
-        let source = Source {
-            file: Arc::clone(&file),
-            number,
-        };
-        match value {
-            Ok(body) => Ok(entry::exchange(&source, body.into())),
-            Err(reason) => Err(Skipped { source, reason }),
-        }
-    })
+    values
+        .zip(1..)
+        .map(move |(value, number): (Result<Vec<u8>, Reason>, u64)| {
+            let source = Source {
+                file: Arc::clone(&file),
+                number,
+            };
+            match value {
+                Ok(body) => Ok(entry::exchange(&source, body.into())),
+                Err(reason) => Err(Skipped { source, reason }),
+            }
+        })
 }

@@ -160,7 +160,9 @@ fn answer(path: &Path) -> Result<Answer, Reason> {
         _ => "application/json",
     };
     let mut answer = entry::answer(bytes(path)?);
-    answer.headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    answer
+        .headers
+        .insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     Ok(answer)
 }
 

@@ -19,7 +19,9 @@ impl<R: BufRead> Lines<R> {
     fn line(&mut self) -> Result<Option<Vec<u8>>, Reason> {
         let mut line = Vec::new();
         let mut bounded = (&mut self.input).take(MAX_ENTRY as u64 + 1);
-        bounded.read_until(b'\n', &mut line).map_err(|_| reason::UNREADABLE)?;
+        bounded
+            .read_until(b'\n', &mut line)
+            .map_err(|_| reason::UNREADABLE)?;
         if line.len() > MAX_ENTRY && !line.ends_with(b"\n") {
             self.input.skip_until(b'\n').map_err(|_| reason::UNREADABLE)?;
             return Err(reason::TOO_LARGE);
