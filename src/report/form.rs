@@ -9,19 +9,39 @@ pub enum Form {
     Text,
     /// For programs; the only one that can be a baseline.
     Json,
+    /// For a CI server.
+    Junit,
+    /// For code scanning.
+    Sarif,
+    /// For the summary of a CI job.
+    Markdown,
+    /// For a browser.
+    Html,
     /// For a dashboard: a line with a colour.
     Badge,
 }
 
 impl Form {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Text, Self::Json, Self::Badge];
+    pub const ALL: [Self; 7] = [
+        Self::Text,
+        Self::Json,
+        Self::Junit,
+        Self::Sarif,
+        Self::Markdown,
+        Self::Html,
+        Self::Badge,
+    ];
 
     /// The name on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Text => "text",
             Self::Json => "json",
+            Self::Junit => "junit",
+            Self::Sarif => "sarif",
+            Self::Markdown => "markdown",
+            Self::Html => "html",
             Self::Badge => "badge",
         }
     }
@@ -32,6 +52,10 @@ impl Form {
         match extension.as_str() {
             "txt" => Some(Self::Text),
             "json" => Some(Self::Json),
+            "xml" => Some(Self::Junit),
+            "sarif" => Some(Self::Sarif),
+            "md" => Some(Self::Markdown),
+            "html" | "htm" => Some(Self::Html),
             _ => None,
         }
     }

@@ -11,13 +11,18 @@ mod badge;
 mod baseline;
 mod causes;
 mod conversation;
+mod escape;
 mod figures;
 mod finding;
 mod form;
 mod gates;
+mod html;
 mod intake;
 mod json;
+mod junit;
 mod kind;
+mod markdown;
+mod sarif;
 mod sum;
 mod text;
 mod totals;
@@ -123,6 +128,10 @@ impl Report {
         match form {
             Form::Text => text::write(self, to),
             Form::Json => json::write(self, to),
+            Form::Junit => junit::write(self, to),
+            Form::Sarif => sarif::write(self, to),
+            Form::Markdown => markdown::write(self, to),
+            Form::Html => html::write(self, to),
             Form::Badge => badge::write(self, to),
         }
     }
