@@ -30,6 +30,7 @@ mod invariants;
 mod kill;
 mod ledger;
 mod log_line;
+mod losses;
 mod metrics;
 mod model_switch;
 mod observe;
