@@ -59,7 +59,7 @@ fn exchange(core: &mut Core, kept: &Bodies, seed: u64, request: usize) {
     let place = bodies::key(core.scope, &Hints::default(), &body);
     let parsed = Arc::new(core.parse(&body, kept.last(&place).as_deref()));
     core.exchange(&parsed, conversation.answer(messages));
-    kept.keep(place, parsed);
+    kept.keep(place, place, parsed);
 }
 
 /// The most memory that this process has had, in mebibytes (`VmHWM` of Linux).

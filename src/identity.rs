@@ -21,6 +21,11 @@ pub fn hints(headers: &HeaderMap) -> Hints {
     }
 }
 
+/// Whether a header of this name, in lower case, is one that those digests are of.
+pub fn names_anyone(name: &str) -> bool {
+    SESSION_HEADERS.contains(&name) || AGENT_HEADERS.contains(&name)
+}
+
 /// Headers that name a session, by the clients that are known to send one; the first match wins.
 const SESSION_HEADERS: &[&str] = &[
     "x-claude-code-session-id",

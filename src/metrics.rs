@@ -13,7 +13,7 @@ use prometheus::{
     GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder,
     core::Collector,
 };
-pub use record::{Break, InputTokens, NodeAdded, RequestDone};
+pub use record::{Break, DropReason, InputTokens, NodeAdded, RequestDone};
 
 /// The label value of models that the allow-list does not name.
 pub const OTHER_MODEL: &str = "other";
@@ -64,6 +64,20 @@ impl Metrics {
         Ok(metrics)
     }
 
+    /// The counter of a recording; call it once, where there is one.
+    ///
+    /// # Errors
+    /// It was called twice.
+    pub fn recording(&self) -> Result<DroppedRecords, MetricsError> {
+        let declare = Declare(self.registry.clone());
+        let dropped = declare.counter(
+            "records_dropped_total",
+            "Exchanges that the recording lacks.",
+            &["reason"],
+        )?;
+        Ok(DroppedRecords(dropped))
+    }
+
     /// Everything in the text format of Prometheus.
     ///
     /// # Errors
@@ -84,6 +98,10 @@ impl Metrics {
             .map_or(OTHER_MODEL, String::as_str)
     }
 }
+
+/// Exchanges that a recording lacks.
+#[derive(Clone)]
+pub struct DroppedRecords(IntCounterVec);
 
 /// Requests and their answers.
 struct Exchanges {

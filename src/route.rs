@@ -17,6 +17,7 @@ pub use price::Price;
 
 use crate::prefix::policy::{Mode, Policy, Row, TextMode};
 use crate::wire::format::Format;
+use crate::wire::markers;
 
 /// The table that is built in.
 const BUILT_IN: &str = include_str!("../config/routes.toml");
@@ -44,6 +45,7 @@ pub struct Table {
     forgets_thinking: Vec<Fact<bool>>,
     write_price: Vec<Fact<price::Write>>,
     base: Vec<price::Base>,
+    cache_marker_limit: Vec<Fact<usize>>,
     refusals: Vec<Fact<Vec<String>>>,
 }
 
@@ -84,6 +86,8 @@ pub struct Route {
     pub loss: loss::Facts,
     /// What that costs.
     pub price: Price,
+    /// For judging cache markers.
+    pub markers: markers::Rules,
 }
 
 /// Why a row was given up on a route.
@@ -155,6 +159,7 @@ impl Table {
             forgets_thinking: [own.forgets_thinking, self.forgets_thinking].concat(),
             write_price: [own.write_price, self.write_price].concat(),
             base: [own.base, self.base].concat(),
+            cache_marker_limit: [own.cache_marker_limit, self.cache_marker_limit].concat(),
             refusals: [own.refusals, self.refusals].concat(),
         })
     }
@@ -209,6 +214,10 @@ impl Table {
                 .iter()
                 .map(|text| text.to_lowercase())
                 .collect(),
+            markers: markers::Rules {
+                at_markers: value(&self.cache_at_markers, to).unwrap_or(false),
+                limit: value(&self.cache_marker_limit, to),
+            },
             cache: warmth::Facts {
                 ttl: cache_ttl,
                 minimum: value(&self.cache_minimum, to),

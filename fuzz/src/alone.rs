@@ -149,6 +149,7 @@ fn node(head: &FrozenHead, number: usize, spot: Spot) -> NewNode {
 fn plan(head: &Arc<FrozenHead>) -> Plan {
     Plan {
         parent: None,
+        compared: None,
         shared: 0,
         carries: false,
         mode: Mode::InHistory,

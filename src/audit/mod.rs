@@ -6,6 +6,8 @@
 
 pub mod exchange;
 pub mod observation;
+pub mod readers;
+pub mod recording;
 
 pub use exchange::{Answer, Exchange, Skipped, Source};
 pub use observation::{Judged, Observation, Segment, Share, Side};

@@ -7,6 +7,7 @@
 mod demo;
 mod logging;
 mod probe;
+mod run;
 mod serve;
 
 use std::{
@@ -37,6 +38,8 @@ struct Cli {
 enum Command {
     /// Serve agents: forward their requests to their providers.
     Serve(Flags),
+    /// Run a command whose agent goes through Inkfast, and report on its prefixes when it ends.
+    Run(run::Run),
     /// Watch a scripted agent, straight and through Inkfast, against a simulated provider.
     Demo(demo::Demo),
     /// Ask an upstream how an update of the system prompt may travel: accepted? obeyed? kept in place?
@@ -78,6 +81,9 @@ struct Flags {
     /// Where what was sent is remembered: sqlite:PATH or memory:.
     #[arg(long, value_name = "URL")]
     state: Option<State>,
+    /// Add every exchange, prompts and answers in full but no key, to this file, for `inkfast audit`.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     /// Whether anything is rewritten [default: in-history].
     #[arg(long)]
     mode: Option<Mode>,
@@ -93,6 +99,10 @@ struct Flags {
 pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(flags) => flags.config().map_err(Into::into).and_then(serve::run),
+        Command::Run(run) => match run::run(run) {
+            Ok(code) => return ExitCode::from(code),
+            Err(error) => Err(error),
+        },
         Command::Demo(demo) => match demo::run(&demo) {
             Ok(false) => return ExitCode::FAILURE,
             shown => shown.map(drop),
@@ -115,23 +125,30 @@ pub fn main() -> ExitCode {
 
 impl Flags {
     fn config(self) -> Result<Config, ConfigError> {
-        let file = self
-            .config
-            .as_deref()
-            .map(Partial::read)
-            .transpose()?
-            .unwrap_or_default();
-        Config::new(file.overlaid_by(Partial {
+        let file = self.file()?;
+        Config::new(file.overlaid_by(self.given()))
+    }
+
+    /// What the file says.
+    fn file(&self) -> Result<Partial, ConfigError> {
+        let file = self.config.as_deref().map(Partial::read).transpose()?;
+        Ok(file.unwrap_or_default())
+    }
+
+    /// What the flags say.
+    fn given(self) -> Partial {
+        Partial {
             listen: self.listen,
             admin: self.admin,
             upstreams: self.upstreams.into_iter().collect(),
             default_upstream: self.default_upstream,
             state: self.state,
+            record: self.record,
             mode: self.mode,
             log_format: self.log_format,
             log_level: self.log_level,
             ..Partial::default()
-        }))
+        }
     }
 }
 

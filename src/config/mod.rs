@@ -39,6 +39,8 @@ pub struct Config {
     pub state_timeout: Duration,
     /// How many days an unused conversation is kept.
     pub retention_days: u32,
+    /// Where exchanges are recorded, prompts and all; nowhere unless it is asked for.
+    pub record: Option<PathBuf>,
     /// Whether anything is rewritten.
     pub mode: Mode,
     /// How a changed system prompt is worded.
@@ -141,6 +143,7 @@ impl Config {
                 .state_timeout
                 .map_or(Duration::from_millis(250), |span| span.0),
             retention_days: partial.retention_days.unwrap_or(90),
+            record: partial.record,
             mode: partial.mode.unwrap_or(Mode::InHistory),
             update_text: partial.update_text.unwrap_or(UpdateText::Auto),
             routes: partial.routes,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Metrics, NO_LABELS};
+use super::{DroppedRecords, Metrics, NO_LABELS};
 
 /// A request that came to its end.
 pub struct RequestDone<'a> {
@@ -55,6 +55,39 @@ pub struct InputTokens {
     pub none: Option<u64>,
     /// Of an answer that does not tell what the cache did.
     pub unknown: Option<u64>,
+}
+
+/// Why an exchange is not in a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropReason {
+    /// It found no room among those that wait.
+    Queue,
+    /// The file did not take it.
+    Disk,
+}
+
+impl DropReason {
+    const ALL: [Self; 2] = [Self::Queue, Self::Disk];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::Disk => "disk",
+        }
+    }
+}
+
+impl DroppedRecords {
+    /// An exchange is not in the recording.
+    pub fn record(&self, why: DropReason) {
+        self.0.with_label_values(&[why.as_str()]).inc();
+    }
+
+    /// How many are not.
+    pub fn total(&self) -> u64 {
+        let counts = DropReason::ALL.map(|why| self.0.with_label_values(&[why.as_str()]).get());
+        counts.iter().sum()
+    }
 }
 
 impl Metrics {

@@ -37,6 +37,9 @@ struct Candidate {
     answered_next: bool,
     /// What shows that it is this conversation.
     evidence: Evidence,
+    /// The request stands beside it, with a prompt and tools of its own: it is not continued, and yet may be the
+    /// conversation that the evidence of another one comes from.
+    beside: bool,
 }
 
 /// Why a path counts as the same conversation.
@@ -85,11 +88,11 @@ impl Choice {
 
 /// The path that the items of the request speak for.
 fn by_content(request: &Request, past: &Past, policy: &Policy) -> Option<Choice> {
-    let mut candidates: Vec<Candidate> = past
+    let all = past
         .paths
         .iter()
-        .filter_map(|path| candidate(request, path, past, policy))
-        .collect();
+        .filter_map(|path| candidate(request, path, past, policy));
+    let (beside, mut candidates): (Vec<_>, Vec<_>) = all.partition(|candidate| candidate.beside);
     let carried: Vec<bool> = candidates
         .iter()
         .map(|twin| is_carried(twin, &candidates, request) || is_other(twin, past, request))
@@ -97,6 +100,9 @@ fn by_content(request: &Request, past: &Past, policy: &Policy) -> Option<Choice>
     let mut carried = carried.into_iter();
     candidates.retain(|_| carried.next() == Some(false));
     let best = best(&mut candidates, request)?;
+    if beside.iter().any(|other| is_as_likely(request, best, other)) {
+        return None;
+    }
     Some(Choice::of(&best.path, best.shared, best.answer_at))
 }
 
@@ -123,9 +129,7 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
     }
     let prompt_under_test = shared == request.history.len();
     let other_tools = request.tools.is_empty() || !same_tools(request, path);
-    if !head_equal && (prompt_under_test || other_tools) && !alike() {
-        return None;
-    }
+    let beside = !head_equal && (prompt_under_test || other_tools) && !alike();
     let depth = depth(request, path, place::standing(path, shared, answer_at));
     let answered_next = shared == path.items.len() && answer_at == Some(shared);
     let answer_at = answer_at.or_else(|| answered_in_place(request, path, shared));
@@ -137,6 +141,7 @@ fn candidate(request: &Request, path: &Arc<Path>, past: &Past, policy: &Policy) 
         depth,
         answered_next,
         evidence,
+        beside,
     })
 }
 
@@ -180,10 +185,12 @@ fn is_other(twin: &Candidate, past: &Past, request: &Request) -> bool {
     let next = request.history.get(end).and_then(|item| item.answer);
     let answered_so = |other: &Path| other.items.len() == end && other.answer == next;
     let goes_on = |other: &Path| twin.path.answer.is_some() && other.items.len() > end;
+    // A twin of this request that is still in flight tells no more than this request does.
+    let mut accepted = past.paths.iter().filter(|other| other.is_committed());
     twin.shared == end
         && next.is_some()
         && twin.path.answer != next
-        && past.paths.iter().any(|other| {
+        && accepted.any(|other| {
             let wanted = if goes_on(other) { end + 1 } else { end };
             (answered_so(other) || goes_on(other)) && place::matching(request, other) >= wanted
         })
@@ -208,22 +215,25 @@ fn is_predecessor(request: &Request, path: &Path, shared: usize) -> bool {
 fn answer_at(request: &Request, path: &Path, shared: usize) -> Option<usize> {
     let wanted = path.answer?;
     let last = path.items.last()?;
+    // In what both have it is an item of the path's own.
     let places = request
         .history
         .iter()
         .enumerate()
+        .skip(shared)
         .rev()
         .filter(|(_, item)| item.answer == Some(wanted));
     places.map(|(index, _)| index).find(|index| {
         let Some(answered) = index.checked_sub(1).map(|before| &request.history[before]) else {
             return false;
         };
-        // A question like that one with a short answer like that one, under another prompt, is chance.
-        let same_talk = || shared > 0 || alike(request, path);
-        let rewritten = || {
-            let words = answered.words.as_ref();
-            words.is_some_and(|words| words.alike(&path.last_words)) && same_talk()
-        };
+        // A question like that one with a short answer like that one is chance where nothing else of the history stands.
+        // Under the very head, or tidied under a head that is alike, it is not.
+        let (words, before) = (answered.words.as_ref(), &path.last_words);
+        let tidied = || words.is_some_and(|words| words.is_part(before)) && alike(request, path);
+        let same_head = path.head.digest == request.head.digest;
+        let in_place = || *index == path.items.len() && (same_head || tidied());
+        let rewritten = || words.is_some_and(|words| words.alike(before)) && (shared > 0 || in_place());
         answered.mark.canonical == last.canonical || wanted.strong || rewritten()
     })
 }
@@ -286,21 +296,18 @@ fn summed_up(request: &Request, path: &Path, shared: usize) -> bool {
 }
 
 /// An assistant item that the path gained after its first request and that stands at the same place among the
-/// assistant items of the request. The strongest one there is.
+/// assistant items of the request, a short one behind the item that it stood behind. The strongest one there is.
 fn gained_assistant<'p>(request: &Request, path: &'p Path) -> Option<&'p Mark> {
-    let assistants = |mark: &&Mark| mark.role == Role::Assistant;
-    let theirs = request.history.iter().map(|item| &item.mark).filter(assistants);
-    let gained = path
-        .items
-        .iter()
-        .enumerate()
-        .filter(|(_, mark)| mark.role == Role::Assistant);
-    gained
-        .zip(theirs)
-        .filter(|((index, ours), theirs)| {
-            *index >= path.first_items as usize && ours.canonical == theirs.canonical
-        })
-        .map(|((_, ours), _)| ours)
+    let said = |mark: &Mark| mark.role == Role::Assistant;
+    let history = &request.history;
+    let theirs = (0..history.len()).filter(|index| said(&history[*index].mark));
+    let ours = (0..path.items.len()).filter(|index| said(&path.items[*index]));
+    let same = |at: usize, own: usize| path.items[at].canonical == history[own].mark.canonical;
+    let behind_same = |at: usize, own: usize| at > 0 && own > 0 && same(at - 1, own - 1);
+    ours.zip(theirs)
+        .filter(|(at, own)| *at >= path.first_items as usize && same(*at, *own))
+        .filter(|(at, own)| is_strong(&path.items[*at]) || behind_same(*at, *own))
+        .map(|(at, _)| &path.items[at])
         .max_by_key(|mark| is_strong(mark))
 }
 
@@ -362,8 +369,8 @@ fn best<'c>(candidates: &'c mut [Candidate], request: &Request) -> Option<&'c Ca
     candidates.sort_by_key(|candidate| std::cmp::Reverse((order(candidate), candidate.path.seq)));
     let first = candidates.first()?;
     let rival = |other: &Candidate| {
-        other.path.lineage != first.path.lineage
-            && (order(other) == order(first) || is_as_likely(request, first, other))
+        other.path.lineage != first.path.lineage && order(other) == order(first)
+            || is_as_likely(request, first, other)
     };
     if candidates.iter().any(rival) {
         None
@@ -373,14 +380,14 @@ fn best<'c>(candidates: &'c mut [Candidate], request: &Request) -> Option<&'c Ca
 }
 
 /// Short answers are given to many: where they are all that speaks for a path under another head, one of another
-/// conversation that reaches as far is as likely.
+/// conversation that reaches as far, or farther, is as likely.
 fn is_as_likely(request: &Request, first: &Candidate, other: &Candidate) -> bool {
     let reach = |candidate: &Candidate| candidate.shared + usize::from(candidate.answered_next);
-    let (near, far) = (reach(first).min(reach(other)), reach(first).max(reach(other)));
     !first.head_equal
+        && first.path.lineage != other.path.lineage
         && first.evidence == Evidence::Weak
         && other.evidence != Evidence::None
-        && turns(request, near, far) == 0
+        && turns(request, reach(other), reach(first)) == 0
 }
 
 /// Assistant turns that begin among `from..to` of the request's items.

@@ -72,6 +72,7 @@ pub fn own(request: &Request, key: Digest, past: &Past, policy: &Policy, now_ms:
 fn root(policy: &Policy, now_ms: u64) -> Plan {
     Plan {
         parent: None,
+        compared: None,
         shared: 0,
         carries: false,
         mode: policy.mode,
@@ -102,6 +103,7 @@ fn continued(request: &Request, choice: &Choice, policy: &Policy, now_ms: u64) -
     let received = received_verdict(request, choice, carries);
     Plan {
         parent: Some(path.clone()),
+        compared: Some(choice.against.request),
         shared: choice.shared,
         carries,
         mode: path.mode,
@@ -187,7 +189,9 @@ impl Head<'_> {
             Outcome::Adopted if same => Outcome::Kept,
             outcome => outcome,
         };
-        if !same || self.compaction {
+        // What is only observed goes out as it is written, too.
+        let rewritten = || self.request.head.freeze() != *self.choice.path.baseline;
+        if !same || plan.outcome == Outcome::Observed && rewritten() {
             plan.baseline = None;
         }
         plan.nodes.clear();

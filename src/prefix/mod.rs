@@ -28,4 +28,4 @@ pub use keys::{Keys, Scope, keys};
 pub use past::{Past, Path};
 pub use plan::{NewNode, Outcome, Plan};
 pub use policy::Policy;
-pub use verdict::{Cause, Change, Class, Part, Remedy, Verdict};
+pub use verdict::{By, Cause, Change, Class, Part, Remedy, Verdict};

@@ -15,6 +15,8 @@ use crate::prompt::{self, Group, GroupKind};
 pub struct Plan {
     /// The path that is continued.
     pub parent: Option<Arc<Path>>,
+    /// The key of the request that both verdicts compare with.
+    pub compared: Option<Digest>,
     /// How many leading client items are shared with it.
     pub shared: usize,
     /// The request carries on the answer to the parent.

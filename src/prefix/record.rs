@@ -83,14 +83,15 @@ fn last_words(request: &Request) -> Sketch {
     words.map_or_else(|| Sketch::of(""), |words| (**words).clone())
 }
 
-/// How many items are no evidence. A request that goes on from what its lineage's first one held otherwise than that was
-/// answered (an equal chat that opens with more examples) brought its assistant items along, as a first one does.
+/// How many items are no evidence. A request that goes on from what its lineage's first one held, but not with the answer
+/// that this was seen to get (an equal chat that opens with more examples), brought its assistant items along, as a first
+/// one does.
 fn first_items(request: &Request, plan: &Plan) -> u32 {
     let Some(parent) = plan.parent.as_deref() else {
         return request.history.len() as u32;
     };
     let within_first = plan.shared as u32 <= parent.first_items;
-    if !within_first || !answered_otherwise(request, parent) {
+    if !within_first || carries_answer(request, parent) {
         return parent.first_items;
     }
     let said = |item: &Item| item.mark.role == Role::Assistant;
@@ -100,7 +101,12 @@ fn first_items(request: &Request, plan: &Plan) -> u32 {
 
 /// The answer that the path is known to have got stands nowhere in the request.
 fn answered_otherwise(request: &Request, path: &Path) -> bool {
-    path.answer.is_some() && request.history.iter().all(|item| item.answer != path.answer)
+    path.answer.is_some() && !carries_answer(request, path)
+}
+
+/// The answer that the path is known to have got stands in the request.
+fn carries_answer(request: &Request, path: &Path) -> bool {
+    path.answer.is_some() && request.history.iter().any(|item| item.answer == path.answer)
 }
 
 /// The keys of what is new in this request: its items' chains, the assistant items that the lineage gained, itself.

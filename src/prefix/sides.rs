@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::choose::Choice;
-use super::compare::{Element, View, compare};
+use super::compare::{Element, HeadMark, View, compare};
 use super::digest::Digest;
 use super::item::{FrozenBlock, FrozenHead, Request};
 use super::past::{Node, Path};
 use super::plan::{NewNode, Outcome, Plan, Reason};
-use super::verdict::{Cause, Class, Verdict};
+use super::verdict::{Cause, Class, Part, Verdict};
 
 /// What the client did to its own prefix. `carried_on`: the request carries the answer to the path on.
 pub fn received_verdict(request: &Request, choice: &Choice, carried_on: bool) -> Verdict {
@@ -37,10 +37,7 @@ pub fn sent_verdict(request: &Request, choice: &Choice, plan: &Plan) -> Verdict 
         plan.new_node.as_ref(),
     );
     let mut verdict = compare(&before, &after, request.names, plan.carries);
-    let head_changed = matches!(
-        verdict.cause,
-        Cause::SystemChanged | Cause::SystemVolatile(_) | Cause::SystemReordered
-    );
+    let head_changed = verdict.change.is_some_and(|change| change.part == Part::Head);
     // Nodes that this very decision took off the path look like items that the client left out.
     let folded = verdict.class == Class::Compaction && plan.received.class != Class::Compaction;
     let ours = match plan.outcome {
@@ -66,12 +63,9 @@ fn path_view<'a>(path: &'a Path, head: &FrozenHead, nodes: &[Arc<Node>]) -> View
     View {
         model: path.model.as_deref(),
         params: &path.params,
+        routing: path.hints.routing,
         tools: path.tools.iter().collect(),
-        head: head
-            .blocks
-            .iter()
-            .map(|block| (block.canonical, block.wire, block.len))
-            .collect(),
+        head: head.blocks.iter().map(HeadMark::from).collect(),
         head_texts: head.texts(),
         head_messages: path.head.blocks.iter().filter(|block| block.is_message()).count(),
         head_members: members(head).count(),
@@ -103,12 +97,9 @@ fn request_view<'a>(
     View {
         model: request.model.as_deref(),
         params: &request.params,
+        routing: request.hints.routing,
         tools: request.tools.iter().map(|tool| &tool.mark).collect(),
-        head: head
-            .blocks
-            .iter()
-            .map(|block| (block.canonical, block.wire, block.len))
-            .collect(),
+        head: head.blocks.iter().map(HeadMark::from).collect(),
         head_texts: head.texts(),
         head_messages: request.head.messages(),
         head_members: members(head).count(),

@@ -2,8 +2,12 @@
 //!
 //! Values and their printed names; `compare` makes them.
 
+mod cause;
+
 use std::fmt;
 use std::ops::Range;
+
+pub use cause::{By, UnknownName};
 
 use crate::prompt::VolatileKind;
 
@@ -183,6 +187,11 @@ impl Verdict {
         }
     }
 
+    /// Every rendered byte that was sent stands, and nothing in front of it changed.
+    pub fn is_intact(&self) -> bool {
+        self.class == Class::Extend && self.cause.is_beside_the_prefix()
+    }
+
     /// Whether sent bytes were lost.
     pub fn is_break(&self) -> bool {
         matches!(
@@ -210,6 +219,18 @@ impl Class {
 }
 
 impl Cause {
+    /// Whether the proxy itself did it.
+    pub fn is_by_proxy(self) -> bool {
+        let ours = [
+            Self::NoSlot,
+            Self::Refused,
+            Self::Guard,
+            Self::Rebaseline,
+            Self::UnknownHistory,
+        ];
+        ours.contains(&self)
+    }
+
     /// As printed and as a metric label.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -271,14 +292,6 @@ impl Cause {
             | Self::Reserialised => Remedy::PinBytes,
             _ => Remedy::ReportOnly,
         }
-    }
-
-    /// It speaks of the history, where a branch or an earlier end is no break.
-    pub fn is_history(self) -> bool {
-        matches!(
-            self,
-            Self::HistoryEdited | Self::HistoryTruncated | Self::ItemsInserted | Self::ItemsReordered
-        )
     }
 }
 

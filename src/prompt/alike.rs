@@ -69,6 +69,13 @@ impl Sketch {
         self.words.is_empty() == other.words.is_empty() && self.likeness(other) >= ALIKE
     }
 
+    /// Whether one of the two texts is the other with words left out, estimated in the same way.
+    pub fn is_part(&self, other: &Self) -> bool {
+        let level = self.level.max(other.level);
+        let (ours, theirs) = (self.at(level), other.at(level));
+        words_in_both(&ours, &theirs) == ours.len().min(theirs.len())
+    }
+
     fn at(&self, level: u8) -> Vec<u32> {
         self.words
             .iter()
@@ -174,6 +181,13 @@ mod tests {
             assert_eq!(likeness(a, b), want, "{a:?} {b:?}");
             assert_eq!(Sketch::of(a).likeness(&Sketch::of(b)), want, "{a:?} {b:?}");
         }
+    }
+
+    #[test]
+    fn a_part_has_no_word_of_its_own() {
+        let is_part = |a: &str, b: &str| Sketch::of(a).is_part(&Sketch::of(b));
+        assert!(is_part("a d", "a b c d") && is_part("a b c d", "a d"));
+        assert!(!is_part("a x", "a b c d") && !is_part("d a", "a b c d"));
     }
 
     #[test]

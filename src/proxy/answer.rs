@@ -5,7 +5,7 @@ use hyper::{HeaderMap, header::CONTENT_TYPE};
 
 use crate::{
     encoding::{self, SideDecoder},
-    proxy::observe::Observer,
+    proxy::{observe::Observer, recorder::AnswerCopy},
     wire::{
         Framing,
         answer::{Reader, Reading},
@@ -16,6 +16,7 @@ use crate::{
 /// Reads one answer; an answer in a form that is not known gives nothing.
 pub struct AnswerReader {
     input: Option<(SideDecoder, Reader)>,
+    copy: Option<AnswerCopy>,
 }
 
 /// Finds the chunk with which a stream of events says that it is whole.
@@ -29,26 +30,42 @@ impl AnswerReader {
         let input = format
             .zip(decoder)
             .map(|(format, decoder)| (decoder, Reader::new(format, framing(format, headers))));
-        Self { input }
+        Self { input, copy: None }
+    }
+
+    /// The same, that also keeps a copy of the answer as it came.
+    pub fn copying(self) -> Self {
+        Self {
+            copy: Some(AnswerCopy::default()),
+            ..self
+        }
     }
 }
 
 impl Observer for AnswerReader {
-    type Seen = Option<Reading>;
+    type Seen = (Option<Reading>, Option<AnswerCopy>);
 
     fn push(&mut self, chunk: &Bytes) {
+        if let Some(copy) = &mut self.copy {
+            copy.push(chunk);
+        }
         if let Some((decoder, reader)) = &mut self.input {
             decoder.push(chunk.clone(), |bytes| reader.push(bytes));
         }
     }
 
-    fn finish(self, complete: bool) -> Option<Reading> {
-        let (decoder, reader) = self.input?;
-        let mut reading = reader.finish();
-        if !complete || decoder.failed() {
-            reading.answer = None;
+    fn finish(mut self, complete: bool) -> Self::Seen {
+        if let Some(copy) = self.copy.as_mut().filter(|_| !complete) {
+            copy.cut();
         }
-        Some(reading)
+        let reading = self.input.map(|(decoder, reader)| {
+            let mut reading = reader.finish();
+            if !complete || decoder.failed() {
+                reading.answer = None;
+            }
+            reading
+        });
+        (reading, self.copy)
     }
 }
 

@@ -1,8 +1,10 @@
 //! The last bodies of live conversations, within a budget of bytes: the next body is compared with them first, so that
-//! reading it costs what is new in it.
+//! reading it costs what is new in it, and a break can be told from both bodies.
 //!
-//! A body that is found here is a guess. Nothing is checked: the parser takes over only what stands in both.
+//! A body that is found by its conversation is a guess. Nothing is checked: the parser takes over only what stands in
+//! both. One that is found by the key of its request is that request's.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -14,15 +16,22 @@ use crate::prefix::{
     item::{Hints, Item, Message},
 };
 
-/// Bodies by conversation, the one that was not used for longest going first.
+/// Bodies by request, the one that was not used for longest going first.
 pub struct Bodies {
     budget: usize,
     kept: Mutex<Kept>,
 }
 
 struct Kept {
-    by_key: LruCache<Digest, Arc<Request>>,
+    by_request: LruCache<Digest, Body>,
+    /// The last request of each conversation.
+    last: HashMap<Digest, Digest>,
     bytes: usize,
+}
+
+struct Body {
+    place: Digest,
+    request: Arc<Request>,
 }
 
 /// A conversation without a session is known by so many first bytes of its bodies.
@@ -44,33 +53,57 @@ pub fn key(scope: Scope, hints: &Hints, body: &Bytes) -> Digest {
 impl Bodies {
     /// Nothing yet, and never more than `budget` bytes.
     pub fn new(budget: usize) -> Self {
-        let by_key = LruCache::new_unbounded();
+        let kept = Kept {
+            by_request: LruCache::new_unbounded(),
+            last: HashMap::new(),
+            bytes: 0,
+        };
         Self {
             budget,
-            kept: Mutex::new(Kept { by_key, bytes: 0 }),
+            kept: Mutex::new(kept),
         }
     }
 
-    /// The last body, if it is kept.
-    pub fn last(&self, key: &Digest) -> Option<Arc<Request>> {
-        self.locked(|kept| kept.by_key.get(key).cloned())
+    /// The last body at a place, if it is kept.
+    pub fn last(&self, place: &Digest) -> Option<Arc<Request>> {
+        self.locked(|kept| {
+            let key = kept.last.get(place)?;
+            kept.by_request.get(key).map(|body| Arc::clone(&body.request))
+        })
     }
 
-    /// Keeps a body in the place of the last one.
-    pub fn keep(&self, key: Digest, request: Arc<Request>) {
+    /// The body of the request of this key, if it is kept.
+    pub fn of_request(&self, key: &Digest) -> Option<Arc<Request>> {
+        self.locked(|kept| kept.by_request.get(key).map(|body| Arc::clone(&body.request)))
+    }
+
+    /// Keeps the body of the request of this key as the last one at a place.
+    pub fn keep(&self, place: Digest, key: Digest, request: Arc<Request>) {
         let size = size(&request);
         if size > self.budget {
             return;
         }
         self.locked(|kept| {
+            kept.forget(&key);
             kept.bytes += size;
-            if let Some(old) = kept.by_key.insert(key, request) {
-                kept.bytes -= self::size(&old);
-            }
+            kept.by_request.insert(key, Body { place, request });
+            kept.last.insert(place, key);
             while kept.bytes > self.budget
-                && let Some((_, oldest)) = kept.by_key.remove_lru()
+                && let Some((oldest, _)) = kept.by_request.iter().next()
             {
-                kept.bytes -= self::size(&oldest);
+                let oldest = *oldest;
+                kept.forget(&oldest);
+            }
+        });
+    }
+
+    /// The conversation went on behind the request of this key: nothing will be compared with it any more, unless it is
+    /// the last one at its place.
+    pub fn passed(&self, key: &Digest) {
+        self.locked(|kept| {
+            let body = kept.by_request.get(key);
+            if body.is_some_and(|body| kept.last.get(&body.place) != Some(key)) {
+                kept.forget(key);
             }
         });
     }
@@ -78,6 +111,18 @@ impl Bodies {
     /// The lock is held for one look or one insertion.
     fn locked<T>(&self, work: impl FnOnce(&mut Kept) -> T) -> T {
         work(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Kept {
+    fn forget(&mut self, key: &Digest) {
+        let Some(body) = self.by_request.remove(key) else {
+            return;
+        };
+        self.bytes -= size(&body.request);
+        if self.last.get(&body.place) == Some(key) {
+            self.last.remove(&body.place);
+        }
     }
 }
 
@@ -118,16 +163,31 @@ mod tests {
     fn the_oldest_goes_when_the_budget_is_spent() {
         let one = request(&"x".repeat(10_000));
         let bodies = Bodies::new(2 * size(&one) + 100);
-        for name in [1, 2] {
-            bodies.keep(digest(name), one.clone());
-        }
-        bodies.keep(digest(1), one.clone());
+        let keep =
+            |name, request: &Arc<Request>| bodies.keep(digest(name), digest(10 + name), request.clone());
+        [1, 2, 1].into_iter().for_each(|name| keep(name, &one));
         assert!(bodies.last(&digest(1)).is_some());
-        bodies.keep(digest(3), one.clone());
-        assert!(bodies.last(&digest(2)).is_none());
+        keep(3, &one);
+        assert!(bodies.last(&digest(2)).is_none() && bodies.of_request(&digest(12)).is_none());
         assert!(bodies.last(&digest(1)).is_some() && bodies.last(&digest(3)).is_some());
-        bodies.keep(digest(4), request(&"x".repeat(40_000)));
+        keep(4, &request(&"x".repeat(40_000)));
         assert!(bodies.last(&digest(4)).is_none() && bodies.last(&digest(3)).is_some());
+    }
+
+    #[test]
+    fn conversations_at_one_place_are_told_apart_by_their_requests() {
+        let [one, two] = ["one", "two"].map(request);
+        let bodies = Bodies::new(1 << 20);
+        bodies.keep(digest(1), digest(11), one.clone());
+        bodies.keep(digest(1), digest(12), two.clone());
+        let is = |found: Option<Arc<Request>>, wanted: &Arc<Request>| {
+            found.is_some_and(|found| Arc::ptr_eq(&found, wanted))
+        };
+        assert!(is(bodies.of_request(&digest(11)), &one) && is(bodies.last(&digest(1)), &two));
+        bodies.passed(&digest(12));
+        assert!(is(bodies.last(&digest(1)), &two), "the last one stays");
+        bodies.passed(&digest(11));
+        assert!(bodies.of_request(&digest(11)).is_none());
     }
 
     #[test]

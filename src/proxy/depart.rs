@@ -5,7 +5,7 @@
 
 use std::{
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     task::{Context, Poll},
     vec,
 };
@@ -16,7 +16,7 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use crate::{
     prefix::{
-        Cause, Plan, Rope, apply, decide,
+        Cause, Plan, Request, Rope, Verdict, apply, decide,
         decide::own,
         guard::{self, Departure},
         past::Sent,
@@ -29,7 +29,7 @@ use crate::{
         step::Step,
         upstream::{BoxError, OutgoingBody},
     },
-    wire::lower::Lowered,
+    wire::{drift, lower::Lowered, markers},
 };
 
 /// One body that is ready to be sent.
@@ -45,6 +45,13 @@ pub struct Attempt {
     pub passthrough: Option<Passthrough>,
     /// Its record.
     pub step: Step,
+}
+
+/// Tells the verdicts on what left from the bodies.
+pub async fn explain(prompt: Option<&Prompt>, planned: Option<Arc<Planned>>) {
+    if let Some((prompt, planned)) = prompt.zip(planned) {
+        planned.explain(prompt).await;
+    }
 }
 
 /// The bytes of a body.
@@ -66,6 +73,10 @@ pub struct Planned {
     /// The last check stopped what was decided first.
     second_best: bool,
     rope: Rope,
+    /// The body that the verdicts compare with, where one of them may have more to say.
+    before: Option<Arc<Request>>,
+    /// Both verdicts, received and sent, once they were told from the bodies.
+    told: OnceLock<(Verdict, Verdict)>,
 }
 
 /// How a prompt is to leave.
@@ -168,6 +179,64 @@ impl Planned {
         !self.lowered.edits.is_empty()
     }
 
+    /// The bytes that left, if any of them differs.
+    pub fn edited(&self) -> Option<&[Bytes]> {
+        self.is_edited().then_some(&*self.rope.pieces)
+    }
+
+    /// What the client did to its own prefix, as precisely as is known by now.
+    pub fn received(&self) -> &Verdict {
+        self.told
+            .get()
+            .map_or(&self.plan.received, |(received, _)| received)
+    }
+
+    /// What left did to what left before, as precisely as is known by now.
+    pub fn sent_verdict(&self) -> &Verdict {
+        self.told.get().map_or(&self.plan.sent, |(_, sent)| sent)
+    }
+
+    /// Tells both verdicts from the bodies. Costs nothing where all stands.
+    pub async fn explain(self: &Arc<Self>, prompt: &Prompt) {
+        if self.told.get().is_some() || !self.is_worth_telling(prompt) {
+            return;
+        }
+        let (planned, after, rules) = (
+            Arc::clone(self),
+            Arc::clone(&prompt.request),
+            prompt.route.markers,
+        );
+        let tell = move || {
+            let (mut received, mut sent) = (planned.plan.received.clone(), planned.plan.sent.clone());
+            let before = planned.before.as_deref();
+            if let Some(before) = before {
+                drift::explain_both(before, &after, &mut received, &mut sent);
+            }
+            markers::check(before, &after, rules, &mut received);
+            markers::check(before, &after, rules, &mut sent);
+            let _ = planned.told.set((received, sent));
+        };
+        // Without it the verdicts stand as they were.
+        let _ = off_thread(prompt.request.body.len(), tell).await;
+    }
+
+    fn is_worth_telling(&self, prompt: &Prompt) -> bool {
+        let marked = prompt.route.markers.at_markers && prompt.request.marker_ttl.is_some();
+        marked || self.before.is_some()
+    }
+
+    /// Whether the body that the verdicts compare with has more to say.
+    fn wants_before(&self, prompt: &Prompt) -> bool {
+        let plan = &self.plan;
+        let lost = || {
+            let tip = plan.parent.as_ref().filter(|parent| parent.marker_ttl.is_some());
+            prompt.route.markers.at_markers
+                && tip
+                    .is_some_and(|tip| !markers::reaches(&prompt.request, tip.items.len().saturating_sub(1)))
+        };
+        plan.received.change.is_some() || plan.sent.change.is_some() || lost()
+    }
+
     fn has_new_node(&self) -> bool {
         self.plan.new_node.is_some() || !self.plan.anew.is_empty()
     }
@@ -188,8 +257,10 @@ async fn checked(proxy: &Arc<Proxy>, prompt: &Arc<Prompt>, form: Form) -> Result
                     continue;
                 }
                 let second_best = reason == Passthrough::Guard;
+                let compared = planned.plan.compared.filter(|_| planned.wants_before(prompt));
                 return Ok(Planned {
                     second_best,
+                    before: compared.and_then(|key| proxy.bodies.of_request(&key)),
                     ..planned
                 });
             }
@@ -257,6 +328,8 @@ impl Prompt {
             sent,
             second_best: false,
             rope,
+            before: None,
+            told: OnceLock::new(),
         })
     }
 }

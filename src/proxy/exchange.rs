@@ -32,11 +32,12 @@ use crate::{
     proxy::{
         Proxy,
         answer::{AnswerReader, LastEvent},
-        depart::{Attempt, Form, Planned},
+        depart::{self, Attempt, Form, Planned},
         headers, learning,
         line::RequestLine,
         observe::SideCopy,
         receive::{Received, receive},
+        recorder::{self, Record},
         refusal::{self, Answered},
         relay::{self, End, Relay},
         report,
@@ -69,7 +70,9 @@ pub async fn answer(proxy: Arc<Proxy>, request: Request<Incoming>) -> Reply {
 async fn run(proxy: Arc<Proxy>, request: Request<Incoming>, mut reply: oneshot::Sender<Reply>) {
     let mut line = RequestLine::new(proxy.requests.fetch_add(1, Ordering::Relaxed) + 1);
     match open(&proxy, request, &mut reply, &mut line).await {
-        Ok((answered, prompt)) => observe(&proxy, answered, prompt.as_deref(), reply, line).await,
+        Ok((answered, prompt, record)) => {
+            observe(&proxy, answered, (prompt.as_deref(), record), reply, line).await;
+        }
         Err(error) => {
             line.status = Some(error.status());
             let answer = own_answer(&error, line.format);
@@ -85,7 +88,7 @@ async fn open(
     request: Request<Incoming>,
     reply: &mut oneshot::Sender<Reply>,
     line: &mut RequestLine,
-) -> Result<(Answered, Option<Arc<Prompt>>), RequestError> {
+) -> Result<(Answered, Option<Arc<Prompt>>, Option<Record>), RequestError> {
     let (head, body) = request.into_parts();
     line.session = identity::hints(&head.headers)
         .session
@@ -100,17 +103,29 @@ async fn open(
     let started = Instant::now();
     let (attempt, prompt) = ready(proxy, (&target, &head, &signing), received, line).await;
     line.rewrite = prompt.as_ref().map(|_| started.elapsed());
+    let mut record = recorder::begin(proxy, (&target, &head), (prompt.as_deref(), &attempt));
     let sender = Sender {
         proxy,
         target: &target,
         head: &head,
         signing,
     };
-    let answered = refusal::exchange(proxy, &sender, prompt.as_ref(), attempt, reply).await?;
+    let answered = match refusal::exchange(proxy, &sender, prompt.as_ref(), attempt, reply).await {
+        Ok(answered) => answered,
+        Err(error) => {
+            recorder::end(proxy, record);
+            return Err(error);
+        }
+    };
+    if let Some(record) = &mut record {
+        let (status, headers) = (answered.response.status(), answered.response.headers());
+        record.left_as(&answered.attempt);
+        record.answered(Some(status), Some(headers));
+    }
     line.sent_bytes = answered.attempt.length;
     line.status = Some(answered.response.status());
     line.head_after = Some(line.started.elapsed());
-    Ok((answered, prompt))
+    Ok((answered, prompt, record))
 }
 
 /// From the client's body to the one that leaves: decode, parse, look up, decide, apply, guard, record.
@@ -193,7 +208,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 async fn observe(
     proxy: &Proxy,
     answered: Answered,
-    prompt: Option<&Prompt>,
+    (prompt, mut record): (Option<&Prompt>, Option<Record>),
     reply: oneshot::Sender<Reply>,
     mut line: RequestLine,
 ) {
@@ -204,7 +219,11 @@ async fn observe(
     let (head, from) = response.into_parts();
     let status = head.status;
     let format = line.readable(status);
-    let mut side = SideCopy::start(AnswerReader::new(format, &head.headers));
+    let mut reader = AnswerReader::new(format, &head.headers);
+    if record.is_some() {
+        reader = reader.copying();
+    }
+    let mut side = SideCopy::start(reader);
     let last_event = LastEvent::new(format, &head.headers);
     let (frames, body) = relay::body();
     let _ = reply.send(downstream(head, body));
@@ -217,7 +236,11 @@ async fn observe(
     if !read_in_time {
         relay.release().await;
     }
-    let reading = side.finish().await.flatten();
+    let (reading, copy) = side.finish().await.unwrap_or_default();
+    if let (Some(record), Some(copy)) = (&mut record, copy) {
+        record.said(copy);
+    }
+    recorder::end(proxy, record);
     let read = (reading.as_ref(), status.is_success());
     let seq = put_on_record(proxy, prompt, &mut attempt, read, held).await;
     if relay.end.is_none() {
@@ -226,6 +249,7 @@ async fn observe(
     }
     line.answer_bytes = Some(relay.bytes);
     line.first_byte_after = relay.first_byte.map(|first| first.duration_since(line.started));
+    depart::explain(prompt, attempt.planned.clone()).await;
     tell(
         proxy,
         &mut line,
@@ -278,6 +302,11 @@ fn keep_path(
     if prompt.counts_only {
         return;
     }
+    if let Some(planned) = attempt.planned.as_deref()
+        && let Some(parent) = planned.plan.parent.as_ref().filter(|_| planned.sent.carries)
+    {
+        proxy.bodies.passed(&parent.request);
+    }
     let path = attempt.planned.as_deref().map(|planned| &planned.sent.path);
     let path = path.filter(|path| !path.nodes.is_empty() || prompt.route.policy.binds_thinking);
     let kept = path.map(|path| Path {
@@ -329,8 +358,8 @@ pub fn tell(
                 usage
             }
         });
-        let plan = attempt.planned.as_deref().map(|planned| &planned.plan);
-        report::count_answer(&proxy.metrics, line, plan, reading);
+        let sent = attempt.planned.as_deref().map(Planned::sent_verdict);
+        report::count_answer(&proxy.metrics, line, sent, reading);
     }
 }
 

@@ -64,7 +64,7 @@ impl Learning {
                 at_ms: Some(parent.at_ms),
                 marker_ttl: parent.marker_ttl,
             }),
-            sent: &planned.plan.sent,
+            sent: planned.sent_verdict(),
             request: &prompt.request,
             places: &places,
             front,

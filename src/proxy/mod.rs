@@ -4,7 +4,8 @@
 //! `receive`, `rewrite` (decode, parse, look up), `depart` (decide, apply, guard, record), `refusal` (send, and send
 //! again), `relay` and `observe` with its reader `answer`. `step` is the ledger's side of one request, `recent`
 //! what stands in for a ledger that does not answer, `learning` what answers teach about a route, `signing` with its
-//! `credentials` what replaces a signature, `report` what is said and counted. `target`, `headers` and
+//! `credentials` what replaces a signature, `report` what is said and counted,
+//! `recorder` what of it goes into a file. `target`, `headers` and
 //! `tenant` are pure and say where a request goes, what of its head goes along, and whose it is. `websocket` does for
 //! the frames of a WebSocket what `exchange` does for requests.
 
@@ -20,6 +21,7 @@ pub mod line;
 pub mod observe;
 pub mod receive;
 pub mod recent;
+pub mod recorder;
 pub mod refusal;
 pub mod relay;
 pub mod report;
@@ -75,6 +77,8 @@ pub struct Proxy {
     sockets: TaskTracker,
     /// No connection is accepted any more.
     draining: CancellationToken,
+    /// Where exchanges are recorded, if that was asked for.
+    recorder: Option<recorder::Recorder>,
     /// Who else is told how requests ended.
     tap: Option<Sender<line::Summary>>,
     /// A test-only fault in the planner.

@@ -20,6 +20,7 @@ pub fn prefix(prompt: &Prompt, planned: &Planned, item_ids: &Uuid) -> Prefix {
     let plan = &planned.plan;
     let tip = prompt.request.history.last();
     let tally = Tally::of(prompt, planned);
+    let (received, sent) = (planned.received(), planned.sent_verdict());
     Prefix {
         // A request that is not on record has no number.
         lineage: plan
@@ -37,15 +38,15 @@ pub fn prefix(prompt: &Prompt, planned: &Planned, item_ids: &Uuid) -> Prefix {
         tip: tip.map(|item| item_id(item_ids, item.mark.kind_name(), item.mark.canonical).to_string()),
         whitespace: plan.whitespace,
         lookalikes: lookalikes(prompt, plan),
-        received: plan.received.to_string(),
-        sent: plan.sent.to_string(),
-        received_kept: (plan.received.kept, plan.received.before),
-        sent_kept: (plan.sent.kept, plan.sent.before),
+        received: received.to_string(),
+        sent: sent.to_string(),
+        received_kept: (received.kept, received.before),
+        sent_kept: (sent.kept, sent.before),
         node: node(plan),
         nodes: planned.lowered.nodes.len(),
         stable_bytes: tally.stable.bytes,
         new_bytes: tally.new.bytes,
-        broken_bytes: lost(&plan.sent),
+        broken_bytes: lost(sent),
     }
 }
 
@@ -64,6 +65,7 @@ fn lookalikes(prompt: &Prompt, plan: &Plan) -> usize {
 /// Counts a prompt that an upstream took.
 pub fn count(metrics: &Metrics, format: &'static str, prompt: &Prompt, planned: &Planned) {
     let plan = &planned.plan;
+    let (received, sent) = (planned.received(), planned.sent_verdict());
     let tally = Tally::of(prompt, planned);
     for (result, count) in [
         ("stable", tally.stable),
@@ -75,17 +77,17 @@ pub fn count(metrics: &Metrics, format: &'static str, prompt: &Prompt, planned: 
             metrics.record_prefix(format, result, count.items, count.bytes);
         }
     }
-    if plan.sent.is_break() {
+    if sent.is_break() {
         metrics.record_break(&Break {
             format,
-            cause: plan.sent.cause.as_str(),
-            by: by(plan.sent.cause),
-            bytes: lost(&plan.sent),
+            cause: sent.cause.as_str(),
+            by: sent.cause.by().as_str(),
+            bytes: lost(sent),
         });
     }
-    if plan.received.is_break() {
-        let saved = lost(&plan.received).saturating_sub(lost(&plan.sent));
-        metrics.record_client_break(format, plan.received.cause.as_str(), saved);
+    if received.is_break() {
+        let saved = lost(received).saturating_sub(lost(sent));
+        metrics.record_client_break(format, received.cause.as_str(), saved);
     }
     match plan.outcome {
         Outcome::Deferred => metrics.record_deferred(),
@@ -112,14 +114,13 @@ pub fn count(metrics: &Metrics, format: &'static str, prompt: &Prompt, planned: 
 }
 
 /// Counts what a good answer says about itself, and notes what the vendor found.
-pub fn count_answer(metrics: &Metrics, line: &mut RequestLine, plan: Option<&Plan>, reading: &Reading) {
+pub fn count_answer(metrics: &Metrics, line: &mut RequestLine, sent: Option<&Verdict>, reading: &Reading) {
     let upstream = line.upstream.as_deref().unwrap_or("none");
     let model = line.model.as_deref().unwrap_or_default();
     match line.usage {
         Some(usage) => metrics.record_usage(upstream, model, &input_tokens(&usage)),
         None => metrics.record_usage_missing(upstream, line.format.as_str()),
     }
-    let sent = plan.map(|plan| &plan.sent);
     for one in diagnosis::all(&reading.diagnostics, sent) {
         metrics.record_diagnosis(one.source, one.cause, one.agrees.as_str());
         let noted = format!("{}/{}/{}", one.source, one.cause, one.agrees.as_str());
@@ -196,13 +197,6 @@ fn lost(verdict: &Verdict) -> u64 {
         verdict.before.saturating_sub(verdict.kept)
     } else {
         0
-    }
-}
-
-fn by(cause: Cause) -> &'static str {
-    match cause {
-        Cause::NoSlot | Cause::Refused | Cause::Guard | Cause::Rebaseline => "proxy",
-        _ => "client",
     }
 }
 

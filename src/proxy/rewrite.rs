@@ -212,7 +212,7 @@ impl Encoded {
             (Arc::new(request), keys)
         };
         if !self.counts_only {
-            proxy.bodies.keep(place, Arc::clone(&request));
+            proxy.bodies.keep(place, keys.request, Arc::clone(&request));
         }
         Ok((request, keys))
     }

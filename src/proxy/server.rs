@@ -6,8 +6,11 @@
 
 use std::{
     convert::Infallible,
-    fmt, io,
+    fmt,
+    fs::File,
+    io,
     net::SocketAddr,
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -31,7 +34,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     config::{self, Config, ConfigError, UpdateText},
     ledger::{Ledger, LedgerError},
-    metrics::{Metrics, MetricsError},
+    metrics::{DroppedRecords, Metrics, MetricsError},
     prefix::digest::namespace,
     prefix::policy::{Mode, Mutant, TextMode},
     proxy::{
@@ -44,6 +47,7 @@ use crate::{
         line::Summary,
         now_ms,
         recent::Recent,
+        recorder::Recorder,
         superseded::Superseded,
         tenant::Tenants,
         upstream,
@@ -67,6 +71,7 @@ pub struct Running {
     pub admin_addr: SocketAddr,
     stop: CancellationToken,
     served: JoinHandle<()>,
+    dropped: Option<DroppedRecords>,
 }
 
 /// Why nothing serves.
@@ -88,6 +93,14 @@ impl Server {
     /// # Errors
     /// An address is taken, or a file that the configuration names cannot be used.
     pub async fn start(config: Config) -> Result<Running, StartError> {
+        Self::start_recording(config, None).await
+    }
+
+    /// The same, with exchanges recorded into `recording` whatever file `config` names for that.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn start_recording(config: Config, recording: Option<File>) -> Result<Running, StartError> {
         let ledger = match config.state.file().map_err(StartError::Config)? {
             None => Ledger::memory(),
             Some(path) => tokio::task::spawn_blocking(move || Ledger::open(&path))
@@ -95,7 +108,7 @@ impl Server {
                 .unwrap_or(Err(LedgerError::Closed))
                 .map_err(StartError::State)?,
         };
-        Self::start_with(config, ledger, None, None).await
+        Self::start_all(config, (ledger, recording), None, None).await
     }
 
     /// Serves over this ledger, which it closes in the end. `tap` is told how each request ended; `mutant` is a
@@ -109,9 +122,19 @@ impl Server {
         tap: Option<Sender<Summary>>,
         mutant: Option<Mutant>,
     ) -> Result<Running, StartError> {
+        Self::start_all(config, (ledger, None), tap, mutant).await
+    }
+
+    async fn start_all(
+        config: Config,
+        (ledger, recording): (Ledger, Option<File>),
+        tap: Option<Sender<Summary>>,
+        mutant: Option<Mutant>,
+    ) -> Result<Running, StartError> {
         let client = upstream::Client::new(&config).map_err(StartError::Config)?;
         let metrics = Arc::new(Metrics::new(config.models.clone()).map_err(StartError::Metrics)?);
         let routes = routes(&config).map_err(StartError::Config)?;
+        let recorder = recorder(&config, recording, &metrics)?;
         let (listener, address) = bind("listen", config.listen).await?;
         let (admin_listener, admin_addr) = bind("admin", config.admin).await?;
         let secret = match ledger.secret().await {
@@ -138,9 +161,11 @@ impl Server {
             exchanges: TaskTracker::new(),
             sockets: TaskTracker::new(),
             draining: CancellationToken::new(),
+            recorder,
             tap,
             mutant,
         });
+        let dropped = proxy.recorder.as_ref().map(Recorder::dropped);
         let stop = CancellationToken::new();
         let admin = Admin {
             metrics,
@@ -153,6 +178,7 @@ impl Server {
             admin_addr,
             stop,
             served,
+            dropped,
         })
     }
 }
@@ -173,6 +199,20 @@ pub fn routes(config: &Config) -> Result<Table, ConfigError> {
     table
         .with(&text)
         .map_err(|error| named(&format!("{}: {error}", path.display())))
+}
+
+/// What records, if that is asked for.
+fn recorder(config: &Config, given: Option<File>, metrics: &Metrics) -> Result<Option<Recorder>, StartError> {
+    let failed = |error: io::Error| {
+        let path = config.record.as_deref().unwrap_or(Path::new("")).display();
+        StartError::Config(ConfigError(format!("record: {path}: {error}")))
+    };
+    let named = || config.record.as_deref().map(Recorder::open).transpose();
+    let Some(file) = given.map_or_else(named, |file| Ok(Some(file))).map_err(failed)? else {
+        return Ok(None);
+    };
+    let dropped = metrics.recording().map_err(StartError::Metrics)?;
+    Recorder::start(file, dropped).map(Some).map_err(failed)
 }
 
 /// A loopback listener serves one person; the state is local in every form that there is.
@@ -204,6 +244,11 @@ impl Proxy {
 }
 
 impl Running {
+    /// The count of what the recording lacks, if there is one; it goes on until the proxy has shut down.
+    pub fn dropped_records(&self) -> Option<DroppedRecords> {
+        self.dropped.clone()
+    }
+
     /// Drains and returns when all is done, which the grace period bounds.
     pub async fn shutdown(self) {
         self.stop.cancel();
@@ -240,6 +285,9 @@ async fn life(
     connections.shutdown().await;
     proxy.exchanges.close();
     let _ = timeout(LAST_WRITES, proxy.exchanges.wait()).await;
+    if let Some(recorder) = &proxy.recorder {
+        recorder.flush().await;
+    }
     pruned.abort();
     let _ = timeout(LAST_WRITES, proxy.ledger.close()).await;
     admin_stop.cancel();

@@ -4,7 +4,7 @@
 //! nothing.
 
 use crate::{
-    prefix::{Class, Verdict},
+    prefix::{Class, Part, Verdict},
     wire::answer::{Diagnostics, MissReason, Transformation},
 };
 
@@ -32,39 +32,57 @@ pub enum Agrees {
 
 /// The vendor's reasons for a miss, and the causes of our verdicts that say the same. A reason that is not here cannot
 /// be seen in a body.
-const SAME: [(MissReason, &[&str]); 9] = [
-    (MissReason::CacheHit, &["none"]),
-    (MissReason::ModelChanged, &["model_changed"]),
+const SAME: [(MissReason, &[&str]); 10] = [
+    (MissReason::CacheHit, STANDS),
+    (MissReason::ModelChanged, MODEL),
     (MissReason::SystemChanged, SYSTEM),
     (MissReason::ToolsChanged, TOOLS),
     (MissReason::MessagesChanged, HISTORY),
     (MissReason::TextFormatChanged, PARAMETERS),
     (MissReason::ReasoningEffortChanged, PARAMETERS),
     (MissReason::VerbosityChanged, PARAMETERS),
+    (MissReason::PromptCacheKeyChanged, KEY),
     (
         MissReason::ContextCompacted,
         &["history_compacted", "history_truncated"],
     ),
 ];
+const STANDS: &[&str] = &["none", "marker_limit", "marker_ttl_order", "marker_lost"];
+const KEY: &[&str] = &["routing_key_changed"];
+const MODEL: &[&str] = &["model_changed"];
+const PARAMETERS: &[&str] = &["parameters_changed"];
+const TOOLS: &[&str] = &["tools_added", "tools_removed", "tools_reordered", "tool_changed"];
 const SYSTEM: &[&str] = &[
     "system_changed",
     "system_volatile",
     "system_reordered",
+    "system_hoisted",
     "no_slot",
     "refused",
     "guard",
     "rebaseline",
 ];
-const TOOLS: &[&str] = &["tools_added", "tools_removed", "tools_reordered", "tool_changed"];
 const HISTORY: &[&str] = &[
     "history_edited",
     "history_truncated",
     "history_compacted",
     "items_reordered",
     "items_inserted",
+    "tool_result_pruned",
+    "image_removed",
+    "reasoning_removed",
+    "ids_regenerated",
+    "decoration_changed",
+    "message_volatile",
+];
+/// Causes that any part can have: the changed item's own part says which it is.
+const ANYWHERE: &[&str] = &[
+    "key_order",
+    "message_reshaped",
+    "whitespace",
+    "role_changed",
     "reserialised",
 ];
-const PARAMETERS: &[&str] = &["parameters_changed"];
 
 /// What providers say of an item that they left out (in `reason`, and in `type` where that says all), as a label.
 const LEFT_OUT: [&str; 6] = [
@@ -93,14 +111,26 @@ pub fn all(found: &Diagnostics, sent: Option<&Verdict>) -> Vec<Diagnosis> {
 }
 
 fn agrees(reason: MissReason, sent: &Verdict) -> Agrees {
-    let cause = sent.cause.as_str();
     // "Input" is all that stands in the one list: leading messages of the operator and the history.
-    let input =
-        (MissReason::InputChanged == reason).then(|| SYSTEM.contains(&cause) || HISTORY.contains(&cause));
+    let input = (MissReason::InputChanged == reason).then(|| is_of(sent, SYSTEM) || is_of(sent, HISTORY));
+    let hit = (MissReason::CacheHit == reason).then(|| is_of(sent, STANDS) || is_of(sent, KEY));
     let listed = SAME.iter().find(|(known, _)| *known == reason);
     input
-        .or(listed.map(|(_, causes)| causes.contains(&cause)))
+        .or(hit)
+        .or(listed.map(|(_, causes)| is_of(sent, causes)))
         .map_or(Agrees::Unknown, Agrees::from)
+}
+
+/// Whether the cause of a verdict is one of `causes`, or can be anywhere and is in the part that they are of.
+fn is_of(sent: &Verdict, causes: &[&str]) -> bool {
+    let cause = sent.cause.as_str();
+    let part = sent.change.map(|change| match change.part {
+        Part::Param => PARAMETERS,
+        Part::Tool => TOOLS,
+        Part::Head => SYSTEM,
+        Part::History => HISTORY,
+    });
+    causes.contains(&cause) || ANYWHERE.contains(&cause) && part == Some(causes)
 }
 
 fn transformed(one: &Transformation, sent: Option<&Verdict>) -> Diagnosis {
@@ -138,7 +168,10 @@ impl From<bool> for Agrees {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{prefix::Cause, wire::answer::CacheMiss};
+    use crate::{
+        prefix::{Cause, Change},
+        wire::answer::CacheMiss,
+    };
 
     fn verdict(class: Class, cause: Cause) -> Verdict {
         Verdict {
@@ -153,6 +186,15 @@ mod tests {
         let extend = verdict(Class::Extend, Cause::None);
         let system = verdict(Class::Rewrite, Cause::SystemChanged);
         let model = verdict(Class::Extend, Cause::ModelChanged);
+        let rerouted = verdict(Class::Extend, Cause::RoutingKeyChanged);
+        let keys = Verdict {
+            change: Some(Change {
+                part: Part::Tool,
+                old: Some(0),
+                new: Some(0),
+            }),
+            ..verdict(Class::Rewrite, Cause::KeyOrder)
+        };
         let root = Verdict::new_lineage();
         for (reason, sent, expected) in [
             (MissReason::SystemChanged, Some(&system), "yes"),
@@ -165,7 +207,10 @@ mod tests {
             (MissReason::ModelChanged, Some(&model), "yes"),
             (MissReason::CacheHit, Some(&extend), "yes"),
             (MissReason::CacheHit, Some(&system), "no"),
-            (MissReason::PromptCacheKeyChanged, Some(&extend), "unknown"),
+            (MissReason::PromptCacheKeyChanged, Some(&extend), "no"),
+            (MissReason::PromptCacheKeyChanged, Some(&rerouted), "yes"),
+            (MissReason::ToolsChanged, Some(&keys), "yes"),
+            (MissReason::MessagesChanged, Some(&keys), "no"),
             (MissReason::PreviousMessageNotFound, Some(&extend), "unknown"),
             (MissReason::Other, Some(&system), "unknown"),
         ] {
@@ -180,6 +225,20 @@ mod tests {
                 .collect();
             assert_eq!(all, [("prompt_cache_diagnostics", reason.as_str(), expected)]);
         }
+    }
+
+    #[test]
+    fn every_cause_has_one_list_or_none_on_purpose() {
+        const NOWHERE: &[&str] = &["unknown", "unknown_history"];
+        let lists = [
+            STANDS, KEY, MODEL, PARAMETERS, TOOLS, SYSTEM, HISTORY, ANYWHERE, NOWHERE,
+        ];
+        for cause in Cause::ALL {
+            let count = lists.iter().filter(|list| list.contains(&cause.as_str())).count();
+            assert_eq!(count, 1, "{}", cause.as_str());
+        }
+        let listed: usize = lists.iter().map(|list| list.len()).sum();
+        assert_eq!(listed, Cause::ALL.len(), "no list names what is no cause");
     }
 
     #[test]

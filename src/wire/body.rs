@@ -365,7 +365,7 @@ impl<'a> Reader<'a> {
 }
 
 /// The lifetime that a cache marker asks for, in seconds.
-fn lifetime(marker: &[u8]) -> u32 {
+pub(super) fn lifetime(marker: &[u8]) -> u32 {
     let hour = memchr::memmem::find(marker, b"\"1h\"").is_some();
     if hour { 3600 } else { 300 }
 }

@@ -229,8 +229,9 @@ impl Envelope {
             let value = walk.member(cursor, &name, nesting)?;
             if marker {
                 walk.marker = Some(name.start - 1..value.end);
-                match previous_end {
-                    Some(end) => walk.cuts.push(end..value.end),
+                match &mut previous_end {
+                    // A marker behind this one is cut from its end on: cuts never overlap.
+                    Some(end) => walk.cuts.push(std::mem::replace(end, value.end)..value.end),
                     None => dangling = Some(name.start - 1),
                 }
                 continue;

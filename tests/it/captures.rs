@@ -61,10 +61,10 @@ fn qwen_code_keeps_its_head_and_its_rewritten_reminders_are_named() {
     );
     assert!((resumed.sent_kept - 0.86).abs() < 0.01, "{}", resumed.sent_kept);
     assert_eq!(
-        resumed.sent, "rewrite/history_edited@messages[1]",
+        resumed.sent, "rewrite/decoration_changed@messages[1]",
         "the head is kept, the reminder is named"
     );
-    assert_eq!(outcomes[5].sent, "rewrite/history_edited@messages[7]");
+    assert_eq!(outcomes[5].sent, "rewrite/decoration_changed@messages[7]");
     assert_eq!(
         numbered(&outcomes),
         [1, 1, 1, 1, 1, 1, 2, 1, 1],
@@ -87,12 +87,13 @@ fn gemini_cli_is_left_alone_and_its_resumes_are_named() {
         .filter(|(_, outcome)| !outcome.sent.ends_with("/none"))
         .map(|(number, outcome)| (number, outcome.sent.as_str()))
         .collect();
-    // Each resume repeats the results of calls; the first one writes the opening context anew, too.
+    // Each resume repeats the results of calls; the first one writes the opening context anew, too, and the second one
+    // leaves the signature of a thought out.
     assert_eq!(
         named,
         [
-            (6, "rewrite/history_edited@contents[0].parts[0]"),
-            (9, "rewrite/history_edited@contents[3]"),
+            (6, "rewrite/message_volatile@contents[0].parts[0]"),
+            (9, "rewrite/reasoning_removed@contents[7]"),
             (10, "insert/items_inserted@contents[4]"),
             (11, "insert/items_inserted@contents[9]"),
         ]

@@ -1,17 +1,22 @@
 //! The cases of `fixtures/cases`: distilled from public reports, each with the item that changed first and the remedy.
 
-mod translated;
+pub mod translated;
+
+use std::str::FromStr;
 
 use bytes::Bytes;
+use inkfast::prefix::Cause;
+use inkfast::prefix::item::Hints;
 use inkfast::wire::format::Format;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::fixtures::{answer, compact, files};
+use crate::harness::Core;
 use crate::replay::{Outcome, Replayed, replay, route};
 
 #[derive(Deserialize)]
-struct Case {
+pub struct Case {
     id: String,
     format: String,
     requests: Option<Vec<Box<RawValue>>>,
@@ -23,6 +28,7 @@ struct Case {
 struct Expect {
     first_changed_item: String,
     class: Option<String>,
+    cause: String,
     remedy: String,
 }
 
@@ -37,6 +43,42 @@ fn the_first_changed_item_is_named_and_the_remedy_holds() {
     }
     assert!(count >= 25, "only {count} cases");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A case's verdict beside the one that is right: of its first request that changed something, or of its last.
+pub struct Found {
+    pub cause: [String; 2],
+    pub class: Option<[String; 2]>,
+}
+
+/// All of them, in the core alone.
+pub fn all() -> Vec<Found> {
+    files("cases")
+        .iter()
+        .map(|file| {
+            let case: Case = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+            let format: Format = case.format.parse().unwrap();
+            let bodies = bodies(&case);
+            let mut core = Core::new(format, host_of(format));
+            core.model = (format == Format::Gemini).then(|| "gemini-3.5-flash".to_owned());
+            let turns = (1..).zip(&bodies).map(|(next, body)| {
+                core.exchange(body, Hints::default(), &answer(body, &bodies[next..]))
+                    .received
+            });
+            let turns: Vec<_> = turns.collect();
+            // Of helpers under one key, the first request of each is a root.
+            let roots = case.expect.class.as_deref() == Some("new_lineage");
+            let verdict = turns.iter().find(|verdict| verdict.item.is_some());
+            let verdict = verdict.unwrap_or(if roots { &turns[1] } else { &turns[turns.len() - 1] });
+            Found {
+                cause: [case.expect.cause.clone(), verdict.cause.as_str().to_owned()],
+                class: case
+                    .expect
+                    .class
+                    .map(|class| [class, verdict.class.as_str().to_owned()]),
+            }
+        })
+        .collect()
 }
 
 fn check(case: &Case, format: Format, wrong: &mut Vec<String>) {
@@ -83,22 +125,27 @@ fn bodies(case: &Case) -> Vec<Bytes> {
 fn first_change(expect: &Expect, turns: &[Outcome], fail: &mut impl FnMut(String)) {
     let found = turns.iter().zip(1..).find_map(|(turn, index)| {
         let (verdict, item) = turn.received.split_once('@')?;
-        Some((
-            format!("r{index}:{item}"),
-            verdict.split('/').next().unwrap_or_default(),
-        ))
+        let (class, cause) = verdict.split_once('/').unwrap_or((verdict, ""));
+        Some((format!("r{index}:{item}"), class, cause))
     });
     match (expect.first_changed_item.as_str(), found) {
         ("none", None) => {}
-        ("none", Some((item, _))) => fail(format!("changed at {item}, expected nothing")),
+        ("none", Some((item, ..))) => fail(format!("changed at {item}, expected nothing")),
         (want, None) => fail(format!("nothing changed, expected {want}")),
-        (want, Some((item, class))) => {
+        (want, Some((item, class, cause))) => {
             let rest = item.strip_prefix(want);
             if !rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', ':'])) {
                 fail(format!("changed at {item}, expected {want}"));
             }
             if expect.class.as_deref().is_some_and(|want| want != class) {
                 fail(format!("class {class}, expected {:?}", expect.class));
+            }
+            if cause != expect.cause {
+                fail(format!("cause {cause}, expected {}", expect.cause));
+            }
+            let by_cause = Cause::from_str(cause).unwrap().remedy().as_str();
+            if by_cause != expect.remedy {
+                fail(format!("{cause} is for {by_cause}, expected {}", expect.remedy));
             }
         }
     }

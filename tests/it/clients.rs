@@ -5,7 +5,7 @@
 mod agents;
 mod checks;
 mod npm;
-mod process;
+pub mod process;
 mod pypi;
-mod script;
+pub mod script;
 mod sdk;

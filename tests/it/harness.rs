@@ -1,20 +1,24 @@
 //! The core without a socket: one request after another through parse, keys, past, decide, lower, guard and record,
 //! on a real ledger.
 
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
 use inkfast::ledger::{Book, Db, MemoryLedger, Outcome as Ended};
+use inkfast::prefix::digest::Digest;
 use inkfast::prefix::guard::{self, Departure};
 use inkfast::prefix::item::{AnswerMark, Hints};
 use inkfast::prefix::keys::{response_id, response_key};
 use inkfast::prefix::past::{Past, Sent, Seq};
 use inkfast::prefix::policy::{Mode, Mutant, TextMode};
-use inkfast::prefix::{Keys, Plan, Request, Scope, apply, decide, held, keys, record};
+use inkfast::prefix::{Keys, Plan, Request, Scope, Verdict, apply, decide, held, keys, record};
 use inkfast::route::{Choice, Destination, Table};
 use inkfast::wire::body::Context;
+use inkfast::wire::drift;
 use inkfast::wire::format::Format;
 use inkfast::wire::lower::Lowered;
+use inkfast::wire::markers;
 use inkfast::wire::scan::Fault;
 use tempfile::TempDir;
 
@@ -41,6 +45,9 @@ pub struct Core {
     pub mutant: Option<Mutant>,
     pub now_ms: u64,
     table: &'static Table,
+    rules: markers::Rules,
+    /// All that left, by key: what verdicts are told from.
+    bodies: HashMap<Digest, Request>,
 }
 
 /// What became of one request.
@@ -50,6 +57,9 @@ pub struct Turn {
     pub lowered: Lowered,
     pub out: Bytes,
     pub guard: Result<(), guard::Violation>,
+    /// Both verdicts, told from the bodies.
+    pub received: Verdict,
+    pub sent: Verdict,
     pub seq: Seq,
 }
 
@@ -84,6 +94,8 @@ impl Core {
             mutant: None,
             now_ms: 1_800_000_000_000,
             table: TABLE.get_or_init(|| Table::built_in().unwrap()),
+            rules: markers::Rules::default(),
+            bodies: HashMap::new(),
         }
     }
 
@@ -108,6 +120,7 @@ impl Core {
         let instructions_lead = |model: &str| table.instructions_lead(Destination { model, ..to });
         let mut route = table.route(to, choice, &[]);
         route.policy.mutant = self.mutant;
+        self.rules = route.markers;
         let context = Context {
             attribution: route.attribution,
             model: self.model.as_deref(),
@@ -156,7 +169,19 @@ impl Core {
         let going = (lowered.head.clone(), lowered.nodes.clone());
         let sent = record::sent(&request, (self.scope, &keys), &plan, going, self.now_ms);
         let seq = self.append(sent);
+        let (mut received, mut sent) = (plan.received.clone(), plan.sent.clone());
+        let before = plan.compared.and_then(|key| self.bodies.get(&key));
+        if let Some(before) = before {
+            drift::explain_both(before, &request, &mut received, &mut sent);
+        }
+        let rules = self.rules;
+        for verdict in [&mut received, &mut sent] {
+            markers::check(before, &request, rules, verdict);
+        }
+        self.bodies.insert(keys.request, request.clone());
         Turn {
+            received,
+            sent,
             out: rope.concat(),
             request,
             plan,
@@ -194,6 +219,7 @@ impl Core {
             store: Store::Memory(ledger.clone()),
             host: self.host.clone(),
             model: self.model.clone(),
+            bodies: self.bodies.clone(),
             ..*self
         })
     }

@@ -1,6 +1,7 @@
 //! The proxy rewrites: what leaves, what is remembered, and what happens where it cannot be.
 
 mod bad_input;
+mod causes;
 mod diagnostics;
 mod learning;
 mod refusals;

@@ -19,7 +19,7 @@ use tokio_tungstenite::{WebSocketStream, accept_async, client_async};
 
 use crate::rewrite::{ask, prompt, proxy};
 
-struct Line {
+pub struct Line {
     provider: Provider,
     proxy: Running,
     tap: Receiver<Summary>,
@@ -36,7 +36,7 @@ impl Line {
         Self::new(Config::default(), Ledger::memory()).await
     }
 
-    async fn open(&self) -> Client {
+    pub async fn open(&self) -> Client {
         let client = Client::open(self.proxy.proxy_addr).await.unwrap();
         let handshake = self.told();
         assert_eq!((handshake.status, handshake.outcome), (Some(101), "ok"));
@@ -57,10 +57,10 @@ impl Line {
     }
 }
 
-struct Client(WebSocketStream<TcpStream>);
+pub struct Client(WebSocketStream<TcpStream>);
 
 impl Client {
-    async fn open(to: SocketAddr) -> Result<Self, Error> {
+    pub async fn open(to: SocketAddr) -> Result<Self, Error> {
         let mut request = format!("ws://{to}/v1/responses").into_client_request().unwrap();
         let headers = request.headers_mut();
         headers.insert("authorization", "Bearer k".parse().unwrap());
@@ -70,7 +70,7 @@ impl Client {
         Ok(Self(socket))
     }
 
-    async fn send(&mut self, frame: impl ToString) {
+    pub async fn send(&mut self, frame: impl ToString) {
         self.0.send(Message::text(frame.to_string())).await.unwrap();
     }
 
@@ -80,7 +80,7 @@ impl Client {
     }
 
     /// The events of one answer.
-    async fn answer(&mut self) -> Vec<Value> {
+    pub async fn answer(&mut self) -> Vec<Value> {
         let mut events: Vec<Value> = Vec::new();
         loop {
             let text = self.next().await.into_text().unwrap();
@@ -93,7 +93,7 @@ impl Client {
     }
 
     /// The response to a frame.
-    async fn ask(&mut self, frame: &Value) -> Value {
+    pub async fn ask(&mut self, frame: &Value) -> Value {
         self.send(frame).await;
         let last = self.answer().await.pop().unwrap();
         assert_eq!(last["type"], "response.completed", "{last}");

@@ -208,7 +208,7 @@ impl Asker {
         if head.status.is_success() {
             let mut reader = AnswerReader::new(Some(self.shape.format), &head.headers);
             reader.push(&body);
-            let mut reading = reader.finish(true).unwrap_or_default();
+            let mut reading = reader.finish(true).0.unwrap_or_default();
             if let (true, Some(usage)) = (self.ignores_cached, &mut reading.usage) {
                 usage.cache_read = None;
             }

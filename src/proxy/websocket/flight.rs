@@ -12,9 +12,10 @@ use crate::{
     ledger::Outcome,
     proxy::{
         Proxy,
-        depart::Attempt,
+        depart::{self, Attempt},
         exchange,
         line::RequestLine,
+        recorder::{self, AnswerCopy, Record},
         refusal::{self, Trials},
         rewrite::Prompt,
     },
@@ -36,6 +37,8 @@ pub struct Flight {
     /// Some of its answer went to the client.
     pub answered: bool,
     line: RequestLine,
+    /// It and its answer, where they are recorded.
+    record: Option<(Record, AnswerCopy)>,
     reader: Reader,
     bytes: u64,
 }
@@ -80,7 +83,12 @@ impl Lanes {
 
 impl Flight {
     /// A prompt that is about to leave.
-    pub fn new(format: Format, prompt: Option<Arc<Prompt>>, attempt: Attempt, mut line: RequestLine) -> Self {
+    pub fn new(
+        format: Format,
+        (prompt, record): (Option<Arc<Prompt>>, Option<Record>),
+        attempt: Attempt,
+        mut line: RequestLine,
+    ) -> Self {
         line.sent_bytes = attempt.length;
         Self {
             prompt,
@@ -88,6 +96,7 @@ impl Flight {
             trials: Trials::default(),
             answered: false,
             line,
+            record: record.map(|record| (record, AnswerCopy::default())),
             reader: Reader::new(format, Framing::Events),
             bytes: 0,
         }
@@ -97,16 +106,26 @@ impl Flight {
     pub fn event(&mut self, proxy: &Proxy, text: &str) {
         if !self.answered {
             self.answered = true;
+            self.note_status(Some(StatusCode::OK));
             self.line.first_byte_after = Some(self.line.started.elapsed());
             self.line.head_after = self.line.first_byte_after;
             self.attempt.step.settle(proxy, Outcome::Committed);
         }
+        self.note_event(text);
         self.bytes += text.len() as u64;
         self.reader.event(text.as_bytes());
     }
 
-    /// No part of an answer came, but an error, which stands for this status if it names one.
-    pub fn failed(&mut self, proxy: &Proxy, status: Option<StatusCode>) {
+    /// No part of an answer came, but this error, which stands for this status if it names one, or nothing at all.
+    pub fn failed(&mut self, proxy: &Proxy, status: Option<StatusCode>, error: Option<&str>) {
+        if !self.answered {
+            self.note_status(status);
+        }
+        match (error, &mut self.record) {
+            (Some(error), _) => self.note_event(error),
+            (None, Some((_, copy))) => copy.cut(),
+            (None, None) => {}
+        }
         let outcome = status.map_or(Outcome::Failed, refusal::outcome);
         self.attempt.step.settle(proxy, outcome);
     }
@@ -124,9 +143,28 @@ impl Flight {
         let prompt = self.prompt.as_deref();
         let read = (Some(&reading), self.answered);
         let seq = exchange::put_on_record(proxy, prompt, &mut self.attempt, read, held).await;
+        let record = self.record.take().map(|(mut record, copy)| {
+            record.left_as(&self.attempt);
+            record.said(copy);
+            record
+        });
+        recorder::end(proxy, record);
         self.line.answer_bytes = Some(self.bytes);
+        depart::explain(prompt, self.attempt.planned.clone()).await;
         let told = (prompt, &self.attempt, seq);
         exchange::tell(proxy, &mut self.line, self.answered, told, Some(&reading));
         self.line.close(outcome, &proxy.metrics, proxy.tap.as_ref());
+    }
+
+    fn note_status(&mut self, status: Option<StatusCode>) {
+        if let Some((record, _)) = &mut self.record {
+            record.answered(status, None);
+        }
+    }
+
+    fn note_event(&mut self, event: &str) {
+        if let Some((_, copy)) = &mut self.record {
+            copy.push_event(event);
+        }
     }
 }

@@ -27,6 +27,7 @@ use crate::{
         depart::{Attempt, Form},
         line::RequestLine,
         receive::Received,
+        recorder::{self, Record},
         rewrite::{self, Passthrough},
         signing::Signing,
         target::{self, Format},
@@ -115,7 +116,7 @@ impl Session {
             }
         };
         for mut flight in self.lanes.drain() {
-            flight.failed(&self.proxy, None);
+            flight.failed(&self.proxy, None, None);
             flight.end(&self.proxy, outcome).await;
         }
     }
@@ -229,7 +230,9 @@ impl Session {
             }
         };
         line.rewrite = prompt.as_ref().map(|_| started.elapsed());
-        Some(Flight::new(format, prompt, attempt, line))
+        let record = recorder::begin(proxy, (&target, &self.head), (prompt.as_deref(), &attempt));
+        let record = record.map(Record::of_frame);
+        Some(Flight::new(format, (prompt, record), attempt, line))
     }
 
     /// An event of the upstream's on its way to the client. The last of an answer waits until that is on record.
@@ -245,7 +248,7 @@ impl Session {
                 self.lanes.put_back(lane.map(str::to_owned), flight);
                 return Arrived::Again(again);
             }
-            flight.failed(&self.proxy, status);
+            flight.failed(&self.proxy, status, Some(&text));
             flight.end(&self.proxy, "client_error").await;
             return Arrived::Goes(text);
         }

@@ -1,7 +1,7 @@
 //! The cases in every other format that can say them: the same class, cause and remedy, and the first changed item by
 //! that format's own name.
 
-mod other;
+pub mod other;
 
 use super::*;
 use crate::fixtures::take;
@@ -44,8 +44,8 @@ const OTHERWISE: &[(&str, Format, &str, &str)] = &[
         "not append-only: rewrite/no_slot@messages[0]; no node",
         LOOP,
     ),
-    ("c12-", Format::OpenaiChat, EDITED, MESSAGE),
-    ("c12-", Format::OpenaiResponses, EDITED, MESSAGE),
+    ("c12-", Format::OpenaiChat, MOVED, MESSAGE),
+    ("c12-", Format::OpenaiResponses, MOVED, MESSAGE),
     ("c19-", Format::OpenaiChat, GROWN, HEAD),
     ("c19-", Format::OpenaiResponses, GROWN, HEAD),
     ("c19-", Format::Gemini, GROWN, HEAD),
@@ -54,13 +54,13 @@ const OTHERWISE: &[(&str, Format, &str, &str)] = &[
     ("c24-", Format::Ollama, LONGER, BLOCKS),
 ];
 
-const EDITED: &str = "r2 rewrite/history_edited for reorder/items_reordered; \
-    r3 rewrite/history_edited for reorder/items_reordered";
-const GROWN: &str = "r2 rewrite/system_changed for insert/system_changed; r3 rewrite/system_changed for insert/system_changed";
-const LONGER: &str = "r2 insert/system_changed for rewrite/system_changed; r3 insert/system_changed for rewrite/system_changed";
+const MOVED: &str = "r2 rewrite/decoration_changed for reorder/decoration_changed; \
+    r3 rewrite/decoration_changed for reorder/decoration_changed";
+const GROWN: &str = "r2 rewrite/system_hoisted for insert/system_hoisted; r3 rewrite/system_hoisted for insert/system_hoisted";
+const LONGER: &str = "r2 insert/system_hoisted for rewrite/system_hoisted; r3 insert/system_hoisted for rewrite/system_hoisted";
 
 const LOOP: &str = "updates are text of the user here, and that has no place in a tool loop";
-const MESSAGE: &str = "a message is one item, so a part that moved out of it is an edit";
+const MESSAGE: &str = "a message is one item, so one that a part moved out of is another";
 const HEAD: &str = "a head of several parts is one item, so one that grows is another";
 const BLOCKS: &str = "a head of several blocks is several items, so one that grows has a new one";
 

@@ -33,7 +33,45 @@ pub struct Body {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
     pub raw: String,
+    /// It is a message that bears a marker.
+    pub marked: bool,
     pub texts: Vec<String>,
+}
+
+impl Block {
+    fn of(raw: String, texts: Vec<String>) -> Self {
+        Self {
+            raw,
+            marked: false,
+            texts,
+        }
+    }
+
+    fn message(bytes: &str, texts: Vec<String>) -> Self {
+        let raw = unmarked(bytes);
+        Self {
+            marked: raw != bytes,
+            raw,
+            texts,
+        }
+    }
+
+    /// Byte for byte, markers aside: a message that bears one has its string as a block.
+    pub fn is(&self, other: &Self) -> bool {
+        let marked = self.marked || other.marked;
+        self.raw == other.raw || marked && as_string(&self.raw) == as_string(&other.raw)
+    }
+}
+
+/// The message with a content that is one block of text as the string.
+fn as_string(raw: &str) -> String {
+    let string = ["text", "input_text"].into_iter().find_map(|kind| {
+        let (front, rest) = raw.split_once(&format!("[{{\"type\":\"{kind}\",\"text\":"))?;
+        let (text, back) = rest.rsplit_once("}]")?;
+        let whole = serde_json::from_str::<String>(text).is_ok();
+        whole.then(|| format!("{front}{text}{back}"))
+    });
+    string.unwrap_or_else(|| raw.to_owned())
 }
 
 /// One item of the history.
@@ -137,10 +175,7 @@ impl Body {
             leading &= role == "system" || role == "developer";
             let texts = texts(tree.get("content"));
             if leading {
-                self.head.push(Block {
-                    raw: unmarked(message.get()),
-                    texts,
-                });
+                self.head.push(Block::message(message.get(), texts));
                 continue;
             }
             let calls = tree.get("tool_calls").map_or(0, |calls| calls.list().len());
@@ -169,7 +204,7 @@ impl Body {
             let texts = vec![serde_json::from_str(system).unwrap()];
             // A string is the block that it stands for.
             let raw = format!("{{\"type\":\"text\",\"text\":{system}}}");
-            self.head.push(Block { raw, texts });
+            self.head.push(Block::of(raw, texts));
         } else if system.starts_with('[') {
             let blocks: Vec<&RawValue> = serde_json::from_str(system).unwrap();
             for block in blocks {
@@ -178,10 +213,7 @@ impl Body {
                 if strips && first && texts[0].starts_with("x-anthropic-billing-header:") {
                     self.attribution = Some(block.get().to_owned());
                 } else {
-                    self.head.push(Block {
-                        raw: unmarked(block.get()),
-                        texts,
-                    });
+                    self.head.push(Block::of(unmarked(block.get()), texts));
                 }
             }
         }

@@ -236,7 +236,8 @@ impl Checker {
         ) {
             return self.may_fold(case, parent);
         }
-        if raw_head(&parent.body) != raw_head(case.out) {
+        let (frozen, goes) = (&parent.body.head, &case.out.head);
+        if frozen.len() != goes.len() || !frozen.iter().zip(goes).all(|(one, other)| one.is(other)) {
             return broken(
                 2,
                 format!(
@@ -314,8 +315,18 @@ impl Checker {
                     && (sent.lineage != self.sent[&follows].lineage || self.answered_alike(sent, case))
                     && sent.client.head_texts() == case.client.head_texts()
             });
+        // Another agent with the very head (a sub-agent, both without a prompt) carried the answer on before: nobody could
+        // tell the two apart.
+        let before = &self.sent[&follows].client;
+        let taken = self.sent.values().any(|sent| {
+            let (theirs, end) = (&sent.client.items, before.items.len());
+            sent.conversation != case.told.conversation
+                && sent.client.head_texts() == before.head_texts()
+                && theirs.len() > end
+                && same_items(&theirs[..=end], &case.client.items)
+        });
         let parent = parent.map(|parent| parent.seq);
-        if parent == Some(follows) || other {
+        if parent == Some(follows) || other || taken {
             return Ok(());
         }
         broken(2, format!("continues {parent:?}, not {follows}"))
@@ -334,8 +345,17 @@ impl Checker {
         let before = &self.sent[seq];
         let rebased =
             case.turn.plan.outcome != Outcome::Kept && !case.turn.plan.keeps_prefix() || before.folded;
-        // What nobody knows the end of is decided anew: something else may be known by now.
-        let refused = matches!(before.status, None | Some(400..=428)) && case.told.again.is_some();
+        // What nobody knows the end of is decided anew: something else may be known by now. So is what failed and is no
+        // predecessor, once the conversation went on without it.
+        let went_on = |(later, sent): (&Seq, &Sent)| {
+            later > seq && sent.conversation == case.told.conversation && sent.status == Some(200)
+        };
+        let anew = match before.status {
+            None | Some(400..=428) => true,
+            Some(200) => false,
+            Some(_) => self.sent.iter().any(went_on),
+        };
+        let refused = anew && case.told.again.is_some();
         if before.out != case.turn.out && !refused && !rebased {
             return broken(
                 5,
@@ -411,6 +431,12 @@ fn lost(case: &Case<'_>) -> Check {
             ),
         ),
     }
+}
+
+/// These items stand in front of `all`.
+fn same_items(front: &[Item], all: &[Item]) -> bool {
+    let same = |(one, other): (&Item, &Item)| one.canonical == other.canonical;
+    front.len() <= all.len() && front.iter().zip(all).all(same)
 }
 
 fn raw_head(body: &Body) -> Vec<&str> {

@@ -316,16 +316,6 @@ fn a_message_is_one_item_however_it_is_written() {
     }
 }
 
-/// Two examples, as a client puts them in front of each chat.
-fn examples() -> [String; 4] {
-    [
-        user("Colour of red?"),
-        said("red"),
-        user("Colour of blue?"),
-        said("blue"),
-    ]
-}
-
 #[test]
 fn examples_that_a_branch_brought_are_no_evidence_of_a_strangers_conversation() {
     let own = |name: &str| chat_of(name, &[&examples()[..], &[user("Go on.")]].concat());
@@ -358,10 +348,6 @@ fn an_equal_chat_that_was_answered_otherwise_does_not_carry_a_chat_on() {
     let talk = [&examples()[..3], &[said(&long), user("Go on.")]].concat();
     let next = ask(&mut core, &chat_of("Ann", &talk), "Done.");
     assert_eq!(next.plan.parent.map(|parent| parent.seq), Some(first.seq));
-}
-
-fn chat_of(name: &str, history: &[String]) -> Bytes {
-    chat(&[format!("{} You work for {name}.", head("one"))], history)
 }
 
 #[test]

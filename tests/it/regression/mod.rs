@@ -9,6 +9,7 @@ use inkfast::wire::format::Format;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+mod evidence;
 mod found;
 mod named;
 mod odd;
@@ -129,4 +130,18 @@ fn history(length: usize) -> Vec<String> {
             }
         })
         .collect()
+}
+
+/// Two examples, as a client puts them in front of each chat.
+fn examples() -> [String; 4] {
+    [
+        user("Colour of red?"),
+        said("red"),
+        user("Colour of blue?"),
+        said("blue"),
+    ]
+}
+
+fn chat_of(name: &str, history: &[String]) -> Bytes {
+    chat(&[format!("{} You work for {name}.", head("one"))], history)
 }

@@ -114,3 +114,22 @@ fn a_marker_of_the_attribution_block_counts_in_a_head_that_is_taken_over() {
     assert_eq!(first.marker_ttl, Some(3600));
     assert_eq!(read(Some(&first)).marker_ttl, Some(3600));
 }
+
+#[test]
+fn a_marker_that_is_written_twice_is_cut_out_twice() {
+    let marker = r#","cache_control":{"type":"ephemeral"}"#;
+    let marked = |times: usize| {
+        let text = block("Be brief.", false).replace('}', &format!("{}}}", marker.repeat(times)));
+        let system = format!("[{text}]");
+        let talk = [format!(r#"{{"role":"user","content":[{text}]}}"#)];
+        let tools = format!(r#""type":"object"}}{}}}]"#, marker.repeat(times));
+        let body = claude(&system, &talk);
+        let body = String::from_utf8(body.to_vec()).unwrap();
+        let body = Bytes::from(body.replace(r#""type":"object"}}]"#, &tools));
+        parse(Format::AnthropicMessages, &body, &Context::default(), None).unwrap()
+    };
+    let (plain, twice) = (marked(0), marked(2));
+    assert_eq!(twice.tools[0].mark, plain.tools[0].mark);
+    assert_eq!(twice.head.blocks[0].frozen, plain.head.blocks[0].frozen);
+    assert_eq!(twice.history[0].mark, plain.history[0].mark);
+}

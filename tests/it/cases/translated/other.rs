@@ -18,7 +18,7 @@ pub struct Other {
 }
 
 /// Where a conversation changed first, in no format's words.
-enum Place {
+pub enum Place {
     Tool(usize),
     HeadBlock(usize),
     Message(usize),
@@ -55,6 +55,7 @@ impl Other {
             expect: Expect {
                 first_changed_item: item,
                 class: case.expect.class.clone(),
+                cause: case.expect.cause.clone(),
                 remedy: case.expect.remedy.clone(),
             },
             head,
@@ -100,8 +101,8 @@ fn outcome(turn: Turn, body: &Bytes) -> Outcome {
             .map_or(turn.seq, |parent| parent.lineage),
         continued: None,
         shared: turn.plan.shared as u64,
-        received: turn.plan.received.to_string(),
-        sent: turn.plan.sent.to_string(),
+        received: turn.received.to_string(),
+        sent: turn.sent.to_string(),
         node: turn.plan.outcome.as_str().to_owned(),
         nodes: turn.lowered.nodes.len() as u64,
         received_kept: kept(&turn.plan.received),
@@ -152,7 +153,7 @@ fn place(before: &Value, after: &Value) -> Place {
     Place::Message(message.expect("something changed"))
 }
 
-fn name(place: &Place, chat: &Value, format: Format) -> Result<String, &'static str> {
+pub fn name(place: &Place, chat: &Value, format: Format) -> Result<String, &'static str> {
     let history = match format {
         Format::OpenaiResponses => "input",
         Format::Gemini => "contents",

@@ -14,7 +14,7 @@ impl Body {
             if !is_point(block) {
                 let texts = texts(Some(&Tree::Arr(vec![Tree::parse(block.get())])));
                 let raw = block.get().to_owned();
-                self.head.push(Block { raw, texts });
+                self.head.push(Block::of(raw, texts));
             }
         }
         for message in list(members["messages"]) {

@@ -12,10 +12,8 @@ impl Body {
             let parts = Tree::parse(head.get());
             let texts = parts.get("parts").map_or(&[][..], Tree::list).iter();
             let texts = texts.filter_map(|part| part.get("text")?.str());
-            self.head.push(Block {
-                raw: head.get().to_owned(),
-                texts: texts.map(str::to_owned).collect(),
-            });
+            let texts = texts.map(str::to_owned).collect();
+            self.head.push(Block::of(head.get().to_owned(), texts));
         }
         for content in list(members["contents"]) {
             self.content(content);

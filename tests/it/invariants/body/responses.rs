@@ -1,6 +1,6 @@
 //! OpenAI Responses: a turn of the model is a run of items.
 
-use super::{Block, Body, Item, Kind, Members, Tree, canonical, list, texts, unmarked};
+use super::{Block, Body, Item, Kind, Members, Tree, canonical, list, texts};
 
 impl Body {
     pub(super) fn responses(&mut self, members: &Members<'_>) -> &'static [&'static str] {
@@ -10,7 +10,7 @@ impl Body {
         if let Some(instructions) = members.get("instructions").filter(|_| leads) {
             let texts = vec![serde_json::from_str(instructions.get()).unwrap()];
             let raw = instructions.get().to_owned();
-            self.head.push(Block { raw, texts });
+            self.head.push(Block::of(raw, texts));
         }
         let input = members["input"];
         if input.get().starts_with('"') {
@@ -21,8 +21,8 @@ impl Body {
                 let tree = Tree::parse(item.get());
                 leading &= matches!(tree.get("role").and_then(Tree::str), Some("system" | "developer"));
                 if leading {
-                    let (raw, texts) = (unmarked(item.get()), texts(tree.get("content")));
-                    self.head.push(Block { raw, texts });
+                    self.head
+                        .push(Block::message(item.get(), texts(tree.get("content"))));
                 } else {
                     self.item(item.get(), &tree);
                 }
