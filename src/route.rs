@@ -17,7 +17,7 @@ pub use price::Price;
 
 use crate::prefix::policy::{Mode, Policy, Row, TextMode};
 use crate::wire::format::Format;
-use crate::wire::markers;
+use crate::wire::{ask::Ask, markers};
 
 /// The table that is built in.
 const BUILT_IN: &str = include_str!("../config/routes.toml");
@@ -46,6 +46,7 @@ pub struct Table {
     write_price: Vec<Fact<price::Write>>,
     base: Vec<price::Base>,
     cache_marker_limit: Vec<Fact<usize>>,
+    ask_diagnostics: Vec<Fact<Ask>>,
     refusals: Vec<Fact<Vec<String>>>,
 }
 
@@ -86,6 +87,8 @@ pub struct Route {
     pub loss: loss::Facts,
     /// What that costs.
     pub price: Price,
+    /// How the vendor can be asked what it finds about the prefix.
+    pub ask: Option<Ask>,
     /// For judging cache markers.
     pub markers: markers::Rules,
 }
@@ -160,6 +163,7 @@ impl Table {
             write_price: [own.write_price, self.write_price].concat(),
             base: [own.base, self.base].concat(),
             cache_marker_limit: [own.cache_marker_limit, self.cache_marker_limit].concat(),
+            ask_diagnostics: [own.ask_diagnostics, self.ask_diagnostics].concat(),
             refusals: [own.refusals, self.refusals].concat(),
         })
     }
@@ -226,6 +230,7 @@ impl Table {
                 forgets_thinking: value(&self.forgets_thinking, to).unwrap_or(false),
             },
             loss: self.loss(to),
+            ask: value(&self.ask_diagnostics, to),
             price: Price::of(to, price, value(&self.write_price, to), &self.base),
         }
     }

@@ -243,6 +243,10 @@ async fn observe(
     recorder::end(proxy, record);
     let read = (reading.as_ref(), status.is_success());
     let seq = put_on_record(proxy, prompt, &mut attempt, read, held).await;
+    if let Some(prompt) = prompt {
+        let id = reading.as_ref().and_then(|reading| reading.id.as_deref());
+        proxy.learning.answered(prompt, seq, id);
+    }
     if relay.end.is_none() {
         relay.release().await;
         relay.run(&mut SideCopy::<()>::over(), |_| false).await;
