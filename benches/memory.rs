@@ -13,9 +13,9 @@ mod support;
 use std::sync::Arc;
 use std::time::Instant;
 
+use inkfast::bodies::{self, Bodies};
 use inkfast::ledger::Db;
 use inkfast::prefix::item::Hints;
-use inkfast::proxy::bodies::{self, Bodies};
 
 use support::{Conversation, Core, Speaks, Store};
 

@@ -12,7 +12,7 @@
 //! - [`prefix`]: what was sent, what a request continues, what goes out; the verdicts
 //! - [`wire`]: one file per wire format: items of a request, edits of its bytes, usage of a response
 //! - [`route`]: facts about providers, from a table
-//! - [`encoding`], [`identity`]: content encodings undone; who a client says that it is
+//! - [`encoding`], [`identity`], [`bodies`]: content encodings undone; who a client says that it is; the last bodies
 //! - [`ledger`]: what was sent, kept in memory or SQLite
 //! - [`config`], [`metrics`]: parsed once; every metric name and label in one place
 //! - [`audit`], [`report`]: recorded traffic judged, and what is told of it
@@ -24,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 pub mod audit;
+pub mod bodies;
 pub mod cli;
 pub mod config;
 pub mod encoding;

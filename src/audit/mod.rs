@@ -4,10 +4,22 @@
 //! [`Skipped`], with a reason. The [`Auditor`] walks them through the same parsing, look-up and comparison as the proxy's,
 //! in observe mode, and makes an [`Observation`] of each. What is told of them is the business of `report`.
 
+mod answers;
+mod auditor;
+mod churning;
 pub mod exchange;
 pub mod observation;
+mod open;
+mod prompt;
 pub mod readers;
 pub mod recording;
+mod sides;
+pub mod sniff;
+mod strip;
+mod walk;
 
+pub use auditor::{Auditor, Options};
+pub use churning::Churning;
 pub use exchange::{Answer, Exchange, Skipped, Source};
 pub use observation::{Judged, Observation, Segment, Share, Side};
+pub use open::{AuditError, Exchanges, open, read};

@@ -1,6 +1,5 @@
 //! What is known of one request of a recording: both verdicts, what a break cost, what the provider said.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use uuid::Uuid;
@@ -37,8 +36,6 @@ pub struct Observation {
     pub sent: Judged,
     /// The prompt as it left, front to back, cut by what became of it.
     pub strip: Vec<Segment>,
-    /// Bytes of the head's texts that changed against the request that this continues, by block of the later head.
-    pub head_spans: Vec<(usize, Range<usize>)>,
     /// The token counts of its answer.
     pub usage: Option<Usage>,
     /// Why the provider's cache missed an intact prefix.

@@ -4,9 +4,11 @@
 //! 0 is good, 1 a gate that failed, 2 bad usage or configuration. Results go to standard output, all else to
 //! standard error.
 
+mod audit;
 mod demo;
 mod logging;
 mod probe;
+mod reporting;
 mod run;
 mod serve;
 
@@ -40,6 +42,8 @@ enum Command {
     Serve(Flags),
     /// Run a command whose agent goes through Inkfast, and report on its prefixes when it ends.
     Run(run::Run),
+    /// Judge recorded requests: what of each prompt stood, what broke, why, and what it cost.
+    Audit(audit::Audit),
     /// Watch a scripted agent, straight and through Inkfast, against a simulated provider.
     Demo(demo::Demo),
     /// Ask an upstream how an update of the system prompt may travel: accepted? obeyed? kept in place?
@@ -102,6 +106,10 @@ pub fn main() -> ExitCode {
         Command::Run(run) => match run::run(run) {
             Ok(code) => return ExitCode::from(code),
             Err(error) => Err(error),
+        },
+        Command::Audit(given) => match audit::run(given) {
+            Ok(false) => return ExitCode::FAILURE,
+            judged => judged.map(drop),
         },
         Command::Demo(demo) => match demo::run(&demo) {
             Ok(false) => return ExitCode::FAILURE,

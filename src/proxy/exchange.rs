@@ -35,6 +35,7 @@ use crate::{
         depart::{self, Attempt, Form, Planned},
         headers, learning,
         line::RequestLine,
+        now_ms,
         observe::SideCopy,
         receive::{Received, receive},
         recorder::{self, Record},
@@ -378,9 +379,7 @@ async fn learn(
     };
     let told = learning::Told {
         usage,
-        begun_ms: line
-            .first_byte_after
-            .map(|after| prompt.now_ms + after.as_millis() as u64),
+        begun_ms: line.begun_ms(),
         server_edited: line.server_edited,
     };
     let found = proxy.learning.weigh(prompt, planned, seq, &told);
@@ -459,6 +458,12 @@ pub fn own_answer(error: &RequestError, format: Format) -> Reply {
 }
 
 impl RequestLine {
+    /// When the answer began, in milliseconds since the epoch, rather too early than too late.
+    fn begun_ms(&self) -> Option<u64> {
+        let since = self.started.elapsed().checked_sub(self.first_byte_after?)?;
+        now_ms().checked_sub(since.as_millis() as u64 + 1)
+    }
+
     /// The format in which an answer of this status is read; none where there is nothing to read.
     fn readable(&self, status: StatusCode) -> Option<crate::wire::format::Format> {
         match (self.format, self.call) {

@@ -11,7 +11,6 @@
 
 pub mod admin;
 pub mod answer;
-pub mod bodies;
 pub mod credentials;
 pub mod depart;
 pub mod exchange;
@@ -60,7 +59,7 @@ pub struct Proxy {
     /// What providers take.
     routes: route::Table,
     /// The last bodies of live conversations.
-    bodies: bodies::Bodies,
+    bodies: crate::bodies::Bodies,
     superseded: superseded::Superseded,
     /// What answers teach about routes.
     learning: learning::Learning,

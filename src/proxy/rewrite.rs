@@ -12,13 +12,14 @@ use hyper::HeaderMap;
 use tokio::time::{error::Elapsed, timeout};
 
 use crate::{
+    bodies,
     config::Upstream,
     encoding::{self, DecodeError, Limits},
     identity,
     ledger::{Learned, LedgerError},
     prefix::{Keys, Past, Request, Scope, held, item::Hints, keys, policy::Mode},
     proxy::{
-        Proxy, bodies, now_ms,
+        Proxy, now_ms,
         signing::Signing,
         target::{Format, Target},
     },

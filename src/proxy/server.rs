@@ -32,6 +32,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
+    bodies::Bodies,
     config::{self, Config, ConfigError, UpdateText},
     ledger::{Ledger, LedgerError},
     metrics::{DroppedRecords, Metrics, MetricsError},
@@ -40,7 +41,6 @@ use crate::{
     proxy::{
         Proxy,
         admin::{self, Admin},
-        bodies::Bodies,
         credentials::Chain,
         exchange,
         learning::Learning,

@@ -12,7 +12,7 @@ const LAYERS: [&[&str]; 10] = [
     &["prefix"],
     &["wire"],
     &["route"],
-    &["config", "encoding", "identity"],
+    &["bodies", "config", "encoding", "identity"],
     &["ledger", "metrics"],
     &["audit", "report"],
     &["proxy", "error"],

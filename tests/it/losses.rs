@@ -34,7 +34,7 @@ impl Talk {
 
     fn body(&self) -> Value {
         let text = |(tokens, seed): (usize, u64)| text_of_tokens(tokens, seed);
-        let role = |at: usize| if at % 2 == 0 { "user" } else { "assistant" };
+        let role = |at: usize| if at.is_multiple_of(2) { "user" } else { "assistant" };
         let turns = self.turns.iter().enumerate();
         if !self.is_claude() {
             let turns = turns.map(|(at, turn)| json!({"role": role(at), "content": text(*turn)}));

@@ -13,6 +13,7 @@ mod bedrock;
 mod binary;
 mod captures;
 mod cases;
+mod causes_page;
 mod clients;
 mod config;
 mod conversations;

@@ -37,6 +37,8 @@ pub mod reason {
     pub const BODY_ELSEWHERE: &str = "body_elsewhere";
     /// Its content was redacted or shortened when it was recorded.
     pub const ABRIDGED: &str = "abridged";
+    /// A newer version of Inkfast wrote it.
+    pub const NEWER_VERSION: &str = "newer_version";
     /// It was sent before exchanges that were given out already.
     pub const OUT_OF_ORDER: &str = "out_of_order";
 }
@@ -47,7 +49,25 @@ pub fn exchanges<E>(
     entries: impl Iterator<Item = Result<E, Reason>>,
     read: impl Fn(E, &Source) -> Result<Vec<Exchange>, Reason>,
 ) -> impl Iterator<Item = Result<Exchange, Skipped>> {
-    let found = entries.zip(1..).flat_map(move |(entry, number)| {
+    InOrder::new(found(file, entries, read))
+}
+
+/// The same, where entries are at most so many bytes out of order.
+pub fn exchanges_within<E>(
+    bytes: usize,
+    file: Arc<str>,
+    entries: impl Iterator<Item = Result<E, Reason>>,
+    read: impl Fn(E, &Source) -> Result<Vec<Exchange>, Reason>,
+) -> impl Iterator<Item = Result<Exchange, Skipped>> {
+    InOrder::within(bytes, found(file, entries, read))
+}
+
+fn found<E>(
+    file: Arc<str>,
+    entries: impl Iterator<Item = Result<E, Reason>>,
+    read: impl Fn(E, &Source) -> Result<Vec<Exchange>, Reason>,
+) -> impl Iterator<Item = Result<Exchange, Skipped>> {
+    entries.zip(1..).flat_map(move |(entry, number)| {
         let source = Source {
             file: file.clone(),
             number,
@@ -56,8 +76,7 @@ pub fn exchanges<E>(
             Ok(exchanges) => exchanges.into_iter().map(Ok).collect(),
             Err(reason) => vec![Err(Skipped { source, reason })],
         }
-    });
-    InOrder::new(found)
+    })
 }
 
 /// An exchange of which only the place and the body are known.

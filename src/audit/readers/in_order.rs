@@ -29,6 +29,11 @@ pub struct InOrder<I> {
 impl<I> InOrder<I> {
     /// Sorts within the limits.
     pub fn new(input: I) -> Self {
+        Self::within(MAX_HELD, input)
+    }
+
+    /// Sorts within this many bytes of bodies and answers.
+    pub fn within(max_bytes: usize, input: I) -> Self {
         Self {
             input,
             held: BinaryHeap::new(),
@@ -36,7 +41,7 @@ impl<I> InOrder<I> {
             given_ms: 0,
             last_ms: 0,
             arrived: 0,
-            max_bytes: MAX_HELD,
+            max_bytes,
         }
     }
 }

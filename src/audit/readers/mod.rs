@@ -5,16 +5,20 @@
 //! [`Skipped`](super::Skipped), with one of the names in [`reason`].
 
 pub mod bedrock_logs;
+pub mod bodies;
 pub mod flows;
+pub mod folder;
 pub mod har;
 pub mod langfuse;
 pub mod litellm;
 pub mod otel;
+pub mod recording;
 
 mod attributes;
 mod entry;
 mod frames;
 mod in_order;
+mod lines;
 mod messages;
 mod packed;
 mod splice;

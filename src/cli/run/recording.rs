@@ -1,10 +1,6 @@
 //! The recording of a run: a file that has no name and goes with the process, or the one that `--record` names.
 
-use std::{
-    fs::File,
-    io::{self, Seek, SeekFrom},
-    path::Path,
-};
+use std::{fs::File, io, path::Path};
 
 use crate::{config::ConfigError, proxy::recorder::Recorder};
 
@@ -51,20 +47,5 @@ impl Recording {
     /// The file cannot be asked.
     pub fn is_empty(&self) -> io::Result<bool> {
         Ok(self.file.metadata()?.len() == self.start)
-    }
-
-    /// This run's part, at its beginning, as a file of its own.
-    ///
-    /// # Errors
-    /// It cannot be read, or there is no room for a copy.
-    pub fn into_file(mut self) -> io::Result<File> {
-        self.file.seek(SeekFrom::Start(self.start))?;
-        if self.start == 0 {
-            return Ok(self.file);
-        }
-        let mut part = tempfile::tempfile()?;
-        io::copy(&mut self.file, &mut part)?;
-        part.seek(SeekFrom::Start(0))?;
-        Ok(part)
     }
 }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use bytes::Bytes;
 use inkfast::ledger::Ledger;
 use inkfast::sim;
 use serde_json::{Value, json};
@@ -191,7 +190,7 @@ async fn encoded_bodies_stay_encoded() {
     let answer =
         br#"{"id":"a","choices":[{"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}]}"#;
     for kind in ["gzip", "zstd"] {
-        let packed: Bytes = encode(kind, answer).await.into();
+        let packed = encode(kind, answer).await;
         let of_upstream = packed.clone();
         let upstream = Upstream::start(move |_| {
             let packed = of_upstream.clone();
