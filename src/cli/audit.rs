@@ -13,7 +13,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::reporting::Reporting;
-use crate::{audit, config::Upstreams, report::Form};
+use crate::{audit, config::Upstreams, report::Form, route::Table};
 
 /// Judges recorded requests: what of each prompt was sent before and stands, what broke, why, what it cost. It reads
 /// Inkfast's own recordings (`--record`), HAR, mitmproxy flows, LiteLLM, Langfuse, Bedrock logs, OpenTelemetry spans, and
@@ -39,7 +39,9 @@ pub struct Audit {
 /// Bad usage, or nothing could be read.
 pub fn run(given: Audit) -> Result<bool, Box<dyn Error>> {
     let upstreams = Upstreams::new(Vec::new(), "openai")?;
-    let mut audit = given.reporting.start("inkfast audit", upstreams)?;
+    let mut audit = given
+        .reporting
+        .start("inkfast audit", Table::built_in()?, upstreams)?;
     let progress = progress(&given.paths);
     let through = {
         let progress = progress.clone();

@@ -56,12 +56,16 @@ pub struct Audit {
 }
 
 impl Reporting {
-    /// An audit that has read nothing; every file that is read or written is tried now.
+    /// An audit that has read nothing, by these facts and for these upstreams; every file that is read or written is tried now.
     ///
     /// # Errors
     /// A file that was named is not what it should be, or cannot be written.
-    pub fn start(self, title: &str, upstreams: Upstreams) -> Result<Audit, Box<dyn Error>> {
-        let mut routes = route::Table::built_in()?;
+    pub fn start(
+        self,
+        title: &str,
+        mut routes: route::Table,
+        upstreams: Upstreams,
+    ) -> Result<Audit, Box<dyn Error>> {
         for (flag, file) in [("--routes", self.routes), ("--prices", self.prices)] {
             if let Some(file) = file {
                 let named = |error: &dyn Error| format!("{flag}: {}: {error}", file.display());
@@ -83,7 +87,7 @@ impl Reporting {
             auditor: Auditor::new(options),
             report: Report::new(ReportOptions {
                 title: title.to_owned(),
-                colour: io::stdout().is_terminal(),
+                colour: io::stdout().is_terminal() && io::stderr().is_terminal(),
                 ..ReportOptions::default()
             }),
             gates: Gates {
@@ -110,6 +114,11 @@ impl Audit {
     /// Whether any request was read.
     pub fn is_empty(&self) -> bool {
         self.report.totals().requests == 0
+    }
+
+    /// Whether anything was asked of the report.
+    pub fn has_gates(&self) -> bool {
+        !self.report.gates().is_empty()
     }
 
     /// Judges the whole and writes the reports to their files. Whether every gate passed.

@@ -20,10 +20,15 @@ use std::{
 use clap::Args;
 use tokio::runtime::Runtime;
 
-use super::{Flags, logging, print};
+use super::{
+    Flags, logging, print,
+    reporting::{Audit, Reporting},
+};
 use crate::{
+    audit,
     config::{Config, ConfigError, Partial, State},
-    proxy::server::Server,
+    proxy::server::{self, Server},
+    report::Form,
 };
 
 use environment::Environment;
@@ -44,6 +49,8 @@ const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)
 pub struct Run {
     #[command(flatten)]
     flags: Flags,
+    #[command(flatten)]
+    reporting: Reporting,
     /// Where the proxy's log goes; there is none otherwise, since the terminal is the command's.
     #[arg(long, value_name = "FILE")]
     log_file: Option<PathBuf>,
@@ -75,7 +82,10 @@ pub fn run(run: Run) -> Result<u8, Box<dyn Error>> {
         opened.map_err(|error| format!("--log-file: {}: {error}", path.display()))
     });
     logging::start_quiet(&config.log, log_file.transpose()?);
-    let recording = Recording::open(config.record.take().as_deref())?;
+    let (routes, upstreams) = (server::routes(&config)?, config.upstreams.clone());
+    let audit = run.reporting.start("inkfast run", routes, upstreams)?;
+    let record = config.record.take();
+    let recording = Recording::open(record.as_deref())?;
     let runtime = Runtime::new()?;
     let ended = runtime.block_on(through(config, &recording, &environment, &run.command));
     // Whatever still runs has had its grace.
@@ -87,17 +97,31 @@ pub fn run(run: Run) -> Result<u8, Box<dyn Error>> {
             Ok(child::not_started(&error))
         }
         Ended::With { code, missing } => {
-            if missing > 0 {
-                say(&format!("{missing} exchanges are missing in the recording"));
-            }
             if recording.is_empty()? {
                 say(
                     "no prompt came through the proxy; `inkfast run --print-env` shows what the command was given",
                 );
             }
-            Ok(code)
+            let name = record.unwrap_or_else(|| "recording".into());
+            let passed = judge(audit, &name, recording, missing)?;
+            Ok(if code == 0 && !passed { GATE_FAILED } else { code })
         }
     }
+}
+
+/// The exit code of a gate that failed.
+const GATE_FAILED: u8 = 1;
+
+/// Audits what was recorded, and reports. Whether every gate passed.
+fn judge(mut audit: Audit, name: &Path, recording: Recording, missing: u64) -> Result<bool, Box<dyn Error>> {
+    audit.take(audit::read(name, recording.into_reader()?)?);
+    let passed = audit.conclude()?;
+    audit.write(Form::Text, io::stderr())?;
+    if missing > 0 {
+        say(&format!("{missing} exchanges are missing in the recording"));
+    }
+    // What was not seen may have been what a gate asks for.
+    Ok(passed && (missing == 0 || !audit.has_gates()))
 }
 
 /// How the command ended.

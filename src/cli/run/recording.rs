@@ -1,6 +1,10 @@
 //! The recording of a run: a file that has no name and goes with the process, or the one that `--record` names.
 
-use std::{fs::File, io, path::Path};
+use std::{
+    fs::File,
+    io::{self, Seek, SeekFrom},
+    path::Path,
+};
 
 use crate::{config::ConfigError, proxy::recorder::Recorder};
 
@@ -47,5 +51,14 @@ impl Recording {
     /// The file cannot be asked.
     pub fn is_empty(&self) -> io::Result<bool> {
         Ok(self.file.metadata()?.len() == self.start)
+    }
+
+    /// What was recorded in this run, to be read from here on. The proxy must have ended: it wrote by the same offset.
+    ///
+    /// # Errors
+    /// The file cannot be read again.
+    pub fn into_reader(mut self) -> io::Result<File> {
+        self.file.seek(SeekFrom::Start(self.start))?;
+        Ok(self.file)
     }
 }

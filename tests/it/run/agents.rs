@@ -97,3 +97,77 @@ fn an_observed_agent_is_left_alone() {
         );
     }
 }
+
+/// What the CI of an agent runs: the edit is found where nothing is rewritten, and does not leave where something is.
+#[test]
+fn gates_judge_what_left() {
+    for sdk in ["openai", "anthropic"] {
+        let gates = [
+            "--fail-on",
+            "system_changed",
+            "--report",
+            "out.json",
+            "--report",
+            "out.txt",
+        ];
+        let Some(observed) = run(sdk, &[&["--mode", "observe"], &gates[..]].concat()) else {
+            return;
+        };
+        assert_eq!(
+            observed.output.status.code(),
+            Some(1),
+            "{sdk}: {}",
+            observed.errors()
+        );
+        assert!(
+            observed.file("out.txt").contains("rewrite/system_changed"),
+            "{sdk}"
+        );
+        assert!(observed.file("out.json").contains("system_changed"), "{sdk}");
+        assert!(observed.errors().contains("FAIL"), "{}", observed.errors());
+
+        let rewritten = run(sdk, &gates).unwrap();
+        assert_eq!(
+            rewritten.output.status.code(),
+            Some(0),
+            "{sdk}: {}",
+            rewritten.errors()
+        );
+        assert!(
+            rewritten.file("out.txt").contains("pass  --fail-on"),
+            "{}",
+            rewritten.file("out.txt")
+        );
+    }
+}
+
+/// The code of the command wins over a gate's.
+#[test]
+fn a_command_that_fails_says_so_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = inkfast(
+        folder.path(),
+        &["--fail-under", "0.5"],
+        &[],
+        &["sh", "-c", "exit 7"],
+    )
+    .output()
+    .unwrap();
+    assert_eq!(output.status.code(), Some(7));
+    let output = inkfast(folder.path(), &["--fail-under", "0.5"], &[], &["true"])
+        .output()
+        .unwrap();
+    assert_eq!(
+        output.status.code(),
+        Some(1),
+        "a figure that is unknown has not passed"
+    );
+    let output = inkfast(folder.path(), &["--fail-on", "nonsense"], &[], &["true"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("system_changed"),
+        "the names are listed"
+    );
+}
