@@ -17,7 +17,7 @@ pub use price::Price;
 
 use crate::prefix::policy::{Mode, Policy, Row, TextMode};
 use crate::wire::format::Format;
-use crate::wire::markers;
+use crate::wire::{ask::Ask, markers};
 
 /// The table that is built in.
 const BUILT_IN: &str = include_str!("../config/routes.toml");
@@ -39,13 +39,14 @@ pub struct Table {
     usage_cached: Vec<Fact<Cached>>,
     cache_minimum: Vec<Fact<u64>>,
     cache_at_markers: Vec<Fact<bool>>,
-    cache_marker_limit: Vec<Fact<usize>>,
     cache_at_ends: Vec<Fact<bool>>,
     cache_lookback: Vec<Fact<u32>>,
     cache_granularity: Vec<Fact<u64>>,
     forgets_thinking: Vec<Fact<bool>>,
     write_price: Vec<Fact<price::Write>>,
     base: Vec<price::Base>,
+    cache_marker_limit: Vec<Fact<usize>>,
+    ask_diagnostics: Vec<Fact<Ask>>,
     refusals: Vec<Fact<Vec<String>>>,
 }
 
@@ -82,12 +83,14 @@ pub struct Route {
     pub refusals: Vec<String>,
     /// For reading token counts.
     pub cache: warmth::Facts,
-    /// For judging cache markers.
-    pub markers: markers::Rules,
     /// For what a break lost.
     pub loss: loss::Facts,
     /// What that costs.
     pub price: Price,
+    /// How the vendor can be asked what it finds about the prefix.
+    pub ask: Option<Ask>,
+    /// For judging cache markers.
+    pub markers: markers::Rules,
 }
 
 /// Why a row was given up on a route.
@@ -153,13 +156,14 @@ impl Table {
             cached_price: [own.cached_price, self.cached_price].concat(),
             cache_minimum: [own.cache_minimum, self.cache_minimum].concat(),
             cache_at_markers: [own.cache_at_markers, self.cache_at_markers].concat(),
-            cache_marker_limit: [own.cache_marker_limit, self.cache_marker_limit].concat(),
             cache_at_ends: [own.cache_at_ends, self.cache_at_ends].concat(),
             cache_lookback: [own.cache_lookback, self.cache_lookback].concat(),
             cache_granularity: [own.cache_granularity, self.cache_granularity].concat(),
             forgets_thinking: [own.forgets_thinking, self.forgets_thinking].concat(),
             write_price: [own.write_price, self.write_price].concat(),
             base: [own.base, self.base].concat(),
+            cache_marker_limit: [own.cache_marker_limit, self.cache_marker_limit].concat(),
+            ask_diagnostics: [own.ask_diagnostics, self.ask_diagnostics].concat(),
             refusals: [own.refusals, self.refusals].concat(),
         })
     }
@@ -226,6 +230,7 @@ impl Table {
                 forgets_thinking: value(&self.forgets_thinking, to).unwrap_or(false),
             },
             loss: self.loss(to),
+            ask: value(&self.ask_diagnostics, to),
             price: Price::of(to, price, value(&self.write_price, to), &self.base),
         }
     }

@@ -47,6 +47,8 @@ pub struct Config {
     pub update_text: UpdateText,
     /// A table of routes that is laid over the built-in one.
     pub routes: Option<PathBuf>,
+    /// Your own prices, laid over the shares that are built in.
+    pub prices: Option<PathBuf>,
     /// Bodies over this many bytes stream through unread.
     pub max_body: usize,
     /// How many bytes of last bodies are kept to compare with.
@@ -147,6 +149,7 @@ impl Config {
             mode: partial.mode.unwrap_or(Mode::InHistory),
             update_text: partial.update_text.unwrap_or(UpdateText::Auto),
             routes: partial.routes,
+            prices: partial.prices,
             max_body: partial.max_body.map_or(64 << 20, |size| size.0),
             kept_bodies: partial.kept_bodies.map_or(128 << 20, |size| size.0),
             idle_timeout: partial

@@ -28,6 +28,7 @@ pub struct Partial {
     pub mode: Option<Mode>,
     pub update_text: Option<UpdateText>,
     pub routes: Option<PathBuf>,
+    pub prices: Option<PathBuf>,
     pub max_body: Option<Size>,
     pub kept_bodies: Option<Size>,
     pub idle_timeout: Option<Span>,
@@ -43,7 +44,7 @@ pub struct Partial {
 #[serde(deny_unknown_fields)]
 #[allow(
     missing_docs,
-    reason = "each field is the argument of that name of `Upstream::new`, `Upstream::with_models` or `Upstream::signed`"
+    reason = "each field is the argument of that name of `Upstream::new`, `Upstream::with_models` or `Upstream::signed`, or a field of `Upstream`"
 )]
 pub struct PartialUpstream {
     pub url: String,
@@ -53,6 +54,8 @@ pub struct PartialUpstream {
     pub sign: Option<Signature>,
     pub region: Option<String>,
     pub service: Option<String>,
+    #[serde(default)]
+    pub ask_diagnostics: bool,
 }
 
 /// A way to sign requests.
@@ -69,7 +72,8 @@ impl PartialUpstream {
     /// # Errors
     /// A sentence for the user when something about it cannot be used.
     pub(super) fn named(self, name: &str) -> Result<Upstream, String> {
-        let upstream = Upstream::new(name, &self.url, self.acts_as)?.with_models(self.models);
+        let mut upstream = Upstream::new(name, &self.url, self.acts_as)?.with_models(self.models);
+        upstream.ask_diagnostics = self.ask_diagnostics;
         match self.sign {
             Some(Signature::Sigv4) => upstream.signed(self.region, self.service),
             None if self.region.or(self.service).is_some() => {
@@ -109,6 +113,7 @@ impl Partial {
             mode: over.mode.or(self.mode),
             update_text: over.update_text.or(self.update_text),
             routes: over.routes.or(self.routes),
+            prices: over.prices.or(self.prices),
             max_body: over.max_body.or(self.max_body),
             kept_bodies: over.kept_bodies.or(self.kept_bodies),
             idle_timeout: over.idle_timeout.or(self.idle_timeout),

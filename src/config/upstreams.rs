@@ -50,6 +50,8 @@ pub struct Upstream {
     models: BTreeMap<String, String>,
     /// How its requests are signed anew, if they are.
     pub sign: Option<Sign>,
+    /// Its provider is asked what it finds about the prefix, where it documents how.
+    pub ask_diagnostics: bool,
 }
 
 /// What a signature of AWS Signature Version 4 is made for.
@@ -95,6 +97,7 @@ impl Upstream {
             acts_as,
             models: BTreeMap::new(),
             sign: None,
+            ask_diagnostics: false,
         })
     }
 

@@ -6,6 +6,7 @@
 
 mod changes;
 mod kind;
+mod line;
 
 pub use kind::ChurnKind;
 

@@ -29,7 +29,7 @@ use crate::{
         step::Step,
         upstream::{BoxError, OutgoingBody},
     },
-    wire::{drift, lower::Lowered, markers},
+    wire::{ask, drift, lower::Lowered, markers},
 };
 
 /// One body that is ready to be sent.
@@ -45,6 +45,14 @@ pub struct Attempt {
     pub passthrough: Option<Passthrough>,
     /// Its record.
     pub step: Step,
+    /// The vendor is asked in it; what leaves where it takes no question.
+    unasked: Option<Unasked>,
+}
+
+/// A body without the question: its pieces, and whether its encoding was undone.
+struct Unasked {
+    pieces: Vec<Bytes>,
+    decoded: bool,
 }
 
 /// Tells the verdicts on what left from the bodies.
@@ -103,6 +111,7 @@ impl Attempt {
             planned: None,
             passthrough: None,
             step: Step::unrecorded(),
+            unasked: None,
         }
     }
 
@@ -126,7 +135,7 @@ impl Attempt {
             }
         }
         let attempt = match planned {
-            Ok(planned) => Self::ready(prompt, planned, (step, passthrough)),
+            Ok(planned) => Self::ready(prompt, planned, (step, passthrough)).asking(proxy, prompt),
             Err(reason) => Self {
                 passthrough: passthrough.or(Some(reason)),
                 ..Self::unread(Received::Whole(prompt.received.clone()))
@@ -169,7 +178,50 @@ impl Attempt {
             planned: Some(Arc::new(planned)),
             passthrough: passthrough.or(by_guard).or(prompt.pinned),
             step,
+            unasked: None,
         }
+    }
+
+    /// The same with a question to the vendor, where the user wants that and it can be asked.
+    fn asking(mut self, proxy: &Proxy, prompt: &Prompt) -> Self {
+        let parent = self
+            .planned
+            .as_ref()
+            .and_then(|planned| planned.plan.parent.as_ref());
+        let asked = prompt.asks.zip(parent).and_then(|(ask, parent)| {
+            let id = proxy.learning.response_of(parent.seq, &prompt.route_key)?;
+            // The client's bytes may be encoded; a question stands in the plain ones.
+            let plain = if self.decoded {
+                self.pieces()?
+            } else {
+                vec![prompt.request.body.clone()]
+            };
+            ask::asking(ask, &id, &prompt.request, &plain)
+        });
+        if let Some(asked) = asked {
+            self.unasked = self.pieces().map(|pieces| Unasked {
+                pieces,
+                decoded: self.decoded,
+            });
+            self.decoded = true;
+            self.put(asked);
+        }
+        self
+    }
+
+    /// Takes the question out again; false where there is none.
+    pub fn stop_asking(&mut self) -> bool {
+        let Some(unasked) = self.unasked.take() else {
+            return false;
+        };
+        self.decoded = unasked.decoded;
+        self.put(unasked.pieces);
+        true
+    }
+
+    fn put(&mut self, pieces: Vec<Bytes>) {
+        self.length = Some(pieces.iter().map(|piece| piece.len() as u64).sum());
+        self.body = Content::Pieces(pieces);
     }
 }
 

@@ -35,6 +35,7 @@ use crate::{
         depart::{self, Attempt, Form, Planned},
         headers, learning,
         line::RequestLine,
+        now_ms,
         observe::SideCopy,
         receive::{Received, receive},
         recorder::{self, Record},
@@ -243,6 +244,10 @@ async fn observe(
     recorder::end(proxy, record);
     let read = (reading.as_ref(), status.is_success());
     let seq = put_on_record(proxy, prompt, &mut attempt, read, held).await;
+    if let Some(prompt) = prompt {
+        let id = reading.as_ref().and_then(|reading| reading.id.as_deref());
+        proxy.learning.answered(prompt, seq, id);
+    }
     if relay.end.is_none() {
         relay.release().await;
         relay.run(&mut SideCopy::<()>::over(), |_| false).await;
@@ -374,9 +379,7 @@ async fn learn(
     };
     let told = learning::Told {
         usage,
-        begun_ms: line
-            .first_byte_after
-            .map(|after| prompt.now_ms + after.as_millis() as u64),
+        begun_ms: line.begun_ms(),
         server_edited: line.server_edited,
     };
     let found = proxy.learning.weigh(prompt, planned, seq, &told);
@@ -455,6 +458,12 @@ pub fn own_answer(error: &RequestError, format: Format) -> Reply {
 }
 
 impl RequestLine {
+    /// When the answer began, in milliseconds since the epoch, rather too early than too late.
+    fn begun_ms(&self) -> Option<u64> {
+        let since = self.started.elapsed().checked_sub(self.first_byte_after?)?;
+        now_ms().checked_sub(since.as_millis() as u64 + 1)
+    }
+
     /// The format in which an answer of this status is read; none where there is nothing to read.
     fn readable(&self, status: StatusCode) -> Option<crate::wire::format::Format> {
         match (self.format, self.call) {

@@ -3,8 +3,9 @@
 //! Suspicions are counted in memory, for the routes and conversations that were used last, and a restart forgets them:
 //! until there are enough, nothing depends on them. What they add up to is a note in the ledger, which stays.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use hashlink::LruCache;
 use tokio::time::timeout;
 
 use crate::{
@@ -22,9 +23,20 @@ use crate::{
     },
 };
 
+/// Answers whose ids are kept, and routes that take no question.
+const ASKED: usize = 4096;
+
 /// What answers showed so far.
-#[derive(Default)]
-pub struct Learning(Mutex<Attribution>);
+pub struct Learning {
+    attribution: Mutex<Attribution>,
+    asked: Mutex<Asked>,
+}
+
+/// What questions to vendors need.
+struct Asked {
+    responses: LruCache<Seq, String>,
+    refused: LruCache<String, ()>,
+}
 
 /// What an answer says that bears on the cache.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +52,32 @@ pub struct Told {
 impl Learning {
     /// Nothing yet.
     pub fn new() -> Self {
-        Self::default()
+        Self {
+            attribution: Mutex::default(),
+            asked: Mutex::new(Asked {
+                responses: LruCache::new(ASKED),
+                refused: LruCache::new(ASKED),
+            }),
+        }
+    }
+
+    /// Remembers the id of the answer to a prompt that is on record as `seq`, where its vendor is asked.
+    pub fn answered(&self, prompt: &Prompt, seq: Option<Seq>, id: Option<&str>) {
+        if let Some((seq, id)) = seq.zip(id).filter(|_| prompt.asks.is_some()) {
+            lock(&self.asked).responses.insert(seq, id.to_owned());
+        }
+    }
+
+    /// The id of the answer to `seq`, unless the route takes no question.
+    pub fn response_of(&self, seq: Seq, route_key: &str) -> Option<String> {
+        let mut asked = lock(&self.asked);
+        let refused = asked.refused.get(route_key).is_some();
+        asked.responses.get(&seq).filter(|_| !refused).cloned()
+    }
+
+    /// The route took no question.
+    pub fn ask_no_more(&self, route_key: &str) {
+        lock(&self.asked).refused.insert(route_key.to_owned(), ());
     }
 
     /// Weighs what the answer to a prompt says that is on record as `seq`.
@@ -64,7 +101,7 @@ impl Learning {
                 at_ms: Some(parent.at_ms),
                 marker_ttl: parent.marker_ttl,
             }),
-            sent: &planned.plan.sent,
+            sent: planned.sent_verdict(),
             request: &prompt.request,
             places: &places,
             front,
@@ -74,9 +111,19 @@ impl Learning {
             server_edited: told.server_edited,
             update: operator.map(|node| node.bytes.len() as u64).zip(row.as_deref()),
         };
-        let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        memory.see(&turn).found
+        lock(&self.attribution).see(&turn).found
     }
+}
+
+impl Default for Learning {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Nothing panics while one is held; if something did, a map would still be whole.
+fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The items as they went out, and the bytes of the tools and the head among them.

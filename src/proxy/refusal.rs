@@ -63,6 +63,13 @@ pub async fn exchange(
             }
         };
         let status = response.status();
+        if may_refuse(status) && attempt.stop_asking() {
+            // It may be the question that is not taken: the prompt goes once more without, and no other will be asked.
+            proxy
+                .learning
+                .ask_no_more(prompt.map_or("", |prompt| prompt.route_key.as_str()));
+            continue;
+        }
         let Some(prompt) = prompt.filter(|_| attempt.may_be_refused(status)) else {
             attempt.step.settle(proxy, outcome(status));
             if status.is_success() {

@@ -24,7 +24,7 @@ use crate::{
         target::{Format, Target},
     },
     route::{self, Destination, Route},
-    wire::{Call, body::Context, format, scan::Fault},
+    wire::{Call, ask::Ask, body::Context, format, scan::Fault},
 };
 
 /// A prompt that was read and looked up.
@@ -50,6 +50,8 @@ pub struct Prompt {
     /// It has no answer that a later request carries on (its tokens are counted, its history is summed up): no trace of
     /// it is kept.
     pub counts_only: bool,
+    /// How the vendor is asked about the prefix, where the user wants that.
+    pub asks: Option<Ask>,
     /// Why no byte of it may change, if that is so.
     pub pinned: Option<Passthrough>,
     /// When all this was found out.
@@ -131,6 +133,9 @@ pub async fn read(
     if pinned.is_some() {
         route.policy.mode = Mode::Observe;
     }
+    let asks = route
+        .ask
+        .filter(|_| target.upstream.ask_diagnostics && pinned.is_none() && !counts_only);
     Ok(Prompt {
         format,
         request,
@@ -142,6 +147,7 @@ pub async fn read(
         route_key,
         received,
         counts_only,
+        asks,
         pinned,
         now_ms,
     })

@@ -183,22 +183,20 @@ impl Server {
     }
 }
 
-/// The built-in table with the user's own rows in front.
-/// The table of routes of a configuration.
+/// The table of routes of a configuration: the built-in one with the user's own rows and prices in front.
 ///
 /// # Errors
-/// Its own table cannot be read.
+/// A file of its own cannot be read.
 pub fn routes(config: &Config) -> Result<Table, ConfigError> {
-    let named = |reason: &dyn fmt::Display| ConfigError(format!("routes: {reason}"));
-    let table = Table::built_in().map_err(|error| named(&error))?;
-    let Some(path) = &config.routes else {
-        return Ok(table);
-    };
-    let text =
-        std::fs::read_to_string(path).map_err(|error| named(&format!("{}: {error}", path.display())))?;
-    table
-        .with(&text)
-        .map_err(|error| named(&format!("{}: {error}", path.display())))
+    let named = |key: &str, reason: &dyn fmt::Display| ConfigError(format!("{key}: {reason}"));
+    let mut table = Table::built_in().map_err(|error| named("routes", &error))?;
+    for (key, path) in [("routes", &config.routes), ("prices", &config.prices)] {
+        let Some(path) = path else { continue };
+        let at = |reason: &dyn fmt::Display| named(key, &format!("{}: {reason}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|error| at(&error))?;
+        table = table.with(&text).map_err(|error| at(&error))?;
+    }
+    Ok(table)
 }
 
 /// What records, if that is asked for.

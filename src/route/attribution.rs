@@ -109,8 +109,7 @@ impl Attribution {
         if let Some(seq) = turn.seq {
             self.answered.insert(seq, kept(turn, before.as_ref()));
         }
-        let intact = turn.sent.is_intact();
-        let Some(parent) = turn.parent.filter(|_| intact) else {
+        let Some(parent) = turn.parent.filter(|_| turn.sent.is_intact()) else {
             return Seen {
                 loss,
                 ..Seen::default()

@@ -172,6 +172,19 @@ fn lifetime_ms(seen: &Continuation, facts: &Facts) -> Option<u64> {
 }
 
 impl Miss {
+    /// Every cause once.
+    pub const ALL: [Self; 9] = [
+        Self::TtlExpired,
+        Self::BelowMinimum,
+        Self::NoBreakpoint,
+        Self::LookbackExceeded,
+        Self::InFlight,
+        Self::ServerContextEdit,
+        Self::ThinkingNotKept,
+        Self::HoistedDownstream,
+        Self::RoutingOrEviction,
+    ];
+
     /// As a metric label.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -50,7 +50,7 @@ pub fn check(before: Option<&Request>, after: &Request, rules: Rules, verdict: &
         .or_else(|| out_of_order(&markers).map(|marker| (Cause::MarkerTtlOrder, marker)))
         .or_else(|| {
             lost()
-                .filter(|_| !is_automatic(after))
+                .filter(|_| !after.layout.automatic_marker)
                 .map(|marker| (Cause::MarkerLost, marker))
         });
     if let Some((cause, marker)) = found {
@@ -97,22 +97,6 @@ fn lost(before: &[Marker], after: &[Marker]) -> Option<Marker> {
     let last = before.last().filter(|last| last.part == Part::History)?;
     let reached = after.last().is_some_and(|marker| place(marker) >= place(last));
     (!reached).then_some(*last)
-}
-
-/// The request asks that its end be marked, whatever that is.
-fn is_automatic(request: &Request) -> bool {
-    let mut cursor = Cursor::new(&request.body, 0);
-    let mut first = true;
-    if cursor.pass(b'{').is_err() {
-        return false;
-    }
-    while let Ok(Some(name)) = cursor.key(&mut first) {
-        let Ok(value) = cursor.value() else { return false };
-        if MARKERS.contains(&&request.body[name]) && &request.body[value] != b"null" {
-            return true;
-        }
-    }
-    false
 }
 
 fn tools(request: &Request, found: &mut Vec<Marker>) {

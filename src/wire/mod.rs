@@ -7,6 +7,7 @@
 pub mod answer;
 pub mod anthropic_messages;
 pub mod array;
+pub mod ask;
 pub mod bedrock_converse;
 pub mod blocks;
 pub mod body;

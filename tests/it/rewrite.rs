@@ -1,9 +1,11 @@
 //! The proxy rewrites: what leaves, what is remembered, and what happens where it cannot be.
 
+mod asking;
 mod bad_input;
 mod causes;
 mod diagnostics;
 mod learning;
+mod misses;
 mod refusals;
 mod scope;
 mod state;
