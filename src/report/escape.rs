@@ -32,11 +32,12 @@ impl Display for Cell<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for one in self.0.chars() {
             match one {
-                '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '<' | '>' | '#' | '|' | '~' | '!' | '@'
-                | '$' => {
+                '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '#' | '|' | '~' | '!' | '@' | '$' => {
                     write!(f, "\\{one}")?;
                 }
                 '&' => f.write_str("&amp;")?,
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
                 hidden if is_hidden(hidden) => {
                     let shown = hidden.escape_unicode().to_string();
                     write!(f, "\\{shown}")?;
@@ -59,6 +60,6 @@ mod tests {
             Markup(hostile).to_string(),
             "&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt; ]]&gt; \\u{1b}[31m &quot;&amp;&quot;"
         );
-        assert_eq!(Cell("a|b `c`\n<i>").to_string(), "a\\|b \\`c\\`\\\\u{a}\\<i\\>");
+        assert_eq!(Cell("a|b `c`\n<i>").to_string(), "a\\|b \\`c\\`\\\\u{a}&lt;i&gt;");
     }
 }

@@ -254,8 +254,14 @@ fn side(name: &str, side: Option<&Side>, to: &mut dyn Write) -> io::Result<()> {
         bytes(side.bytes)
     )?;
     if let Some((text, at)) = &side.window {
-        let (same, differs) = text.split_at_checked(*at).unwrap_or((text, ""));
-        writeln!(to, "<pre>{}<mark>{}</mark></pre>", Markup(same), Markup(differs))?;
+        let end = usize::try_from(side.bytes).map_or(text.len(), |bytes| at.saturating_add(bytes));
+        let (front, rest) = text.split_at_checked(*at).unwrap_or((text, ""));
+        let end = (0..=end.min(text.len()).saturating_sub(front.len()))
+            .rev()
+            .find(|end| rest.is_char_boundary(*end));
+        let (differs, behind) = rest.split_at(end.unwrap_or(0));
+        let [front, differs, behind] = [front, differs, behind].map(Markup);
+        writeln!(to, "<pre>{front}<mark>{differs}</mark>{behind}</pre>")?;
     }
     writeln!(to, "</figure>")
 }

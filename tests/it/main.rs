@@ -42,6 +42,7 @@ mod proxy;
 mod recordings;
 mod regression;
 mod replay;
+mod report;
 mod responses;
 mod rewrite;
 mod routes;
