@@ -145,11 +145,8 @@ fn scaled(count: u64, units: &[&str], space: &str) -> String {
         let Some(next) = units.next() else { break };
         (value, unit) = (value / 1000.0, next);
     }
-    if value.fract() == 0.0 || count < 1000 {
-        format!("{value:.0}{space}{unit}")
-    } else {
-        format!("{value:.1}{space}{unit}")
-    }
+    let shown = format!("{value:.1}");
+    format!("{}{space}{unit}", shown.strip_suffix(".0").unwrap_or(&shown))
 }
 
 /// Three digits that count.
