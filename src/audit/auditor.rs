@@ -65,8 +65,8 @@ impl Options {
             upstreams,
             show_content: false,
             portable_ids: false,
-            kept_bodies: 64 << 20,
-            kept_records: 32 << 20,
+            kept_bodies: 40 << 20,
+            kept_records: 96 << 20,
         }
     }
 }
@@ -155,10 +155,7 @@ impl Auditor {
 
         let parent = received.plan.parent.as_deref();
         let conversation = parent.map_or(received.seq, |parent| parent.lineage);
-        let head_before = parent.and_then(|parent| parent.head.texts());
-        if let Some(head) = received.request.head.texts() {
-            self.heads.see(conversation, head_before.as_deref(), &head);
-        }
+        self.heads.see(conversation, parent, &received.request);
         let changed = left.is_some().then_some(&*received.request);
         Ok(Observation {
             source: exchange.source.clone(),

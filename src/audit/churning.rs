@@ -2,6 +2,7 @@
 
 use hashlink::LruCache;
 
+use crate::prefix::{Path, Request};
 use crate::prompt::{Churn, ChurnSpan};
 
 /// Conversations whose heads are followed.
@@ -40,15 +41,23 @@ impl Heads {
         }
     }
 
-    /// The head of the next request of a conversation, behind the one that it had before. Heads that never change are not
-    /// followed.
-    pub fn see(&mut self, conversation: u64, before: Option<&[String]>, now: &[String]) {
-        if let Some(followed) = self.by_conversation.get_mut(&conversation) {
-            return followed.churn.see(now);
-        }
-        let Some(before) = before.filter(|before| *before != now) else {
+    /// Takes the next request of a conversation, which continues `parent`. Heads that never change are not followed.
+    pub fn see(&mut self, conversation: u64, parent: Option<&Path>, request: &Request) {
+        let changed = parent.filter(|parent| parent.head.digest != request.head.digest);
+        let followed = self.by_conversation.contains_key(&conversation);
+        if !followed && changed.is_none() {
             return;
-        };
+        }
+        let Some(now) = request.head.texts() else { return };
+        if let Some(followed) = self.by_conversation.get_mut(&conversation) {
+            return followed.churn.see(&now);
+        }
+        if let Some(before) = changed.and_then(|parent| parent.head.texts()) {
+            self.follow(conversation, &before, &now);
+        }
+    }
+
+    fn follow(&mut self, conversation: u64, before: &[String], now: &[String]) {
         let bytes = now.iter().map(String::len).sum();
         if bytes > MAX_BYTES {
             return;

@@ -9,10 +9,10 @@ use super::exchange::{Exchange, Skipped};
 use super::readers::{bedrock_logs, bodies, flows, folder::Found, har, langfuse, litellm, otel, recording};
 
 /// The exchanges of a recording.
-pub type Exchanges = Box<dyn Iterator<Item = Result<Exchange, Skipped>>>;
+pub type Exchanges = Box<dyn Iterator<Item = Result<Exchange, Skipped>> + Send>;
 
 /// What stands between a file and its reader.
-pub type Through<'a> = &'a dyn Fn(File) -> Box<dyn Read>;
+pub type Through<'a> = &'a dyn Fn(File) -> Box<dyn Read + Send>;
 
 /// A path cannot be audited.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub enum AuditError {
 /// A format of recordings.
 struct Kind {
     looks_like: fn(&[u8]) -> bool,
-    read: fn(Arc<str>, Box<dyn BufRead>) -> Exchanges,
+    read: fn(Arc<str>, Box<dyn BufRead + Send>) -> Exchanges,
 }
 
 macro_rules! kind {
@@ -81,7 +81,7 @@ pub fn open(path: &Path, through: Through<'_>) -> Result<Vec<Exchanges>, AuditEr
 ///
 /// # Errors
 /// It cannot be read, or is in no format that is known.
-pub fn read(path: &Path, mut file: impl Read + 'static) -> Result<Exchanges, AuditError> {
+pub fn read(path: &Path, mut file: impl Read + Send + 'static) -> Result<Exchanges, AuditError> {
     let unreadable = |error| AuditError::Unreadable(path.to_owned(), error);
     let mut first = Vec::new();
     (&mut file)

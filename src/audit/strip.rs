@@ -17,7 +17,9 @@ pub fn strip(
     received: Option<&Request>,
 ) -> Vec<Segment> {
     let mut cut = Cut {
-        before: parent.map_or_else(HashSet::new, digests),
+        before: parent
+            .filter(|_| verdict.is_break())
+            .map_or_else(HashSet::new, digests),
         kept: verdict.kept,
         broke: verdict.is_break(),
         inserted: verdict.class == Class::Insert,
@@ -52,6 +54,7 @@ fn digests(path: &Path) -> HashSet<Digest> {
 }
 
 struct Cut {
+    /// What stood before, where something broke.
     before: HashSet<Digest>,
     kept: u64,
     broke: bool,

@@ -19,6 +19,8 @@ use crate::{
     },
 };
 
+/// Bytes of resolved paths at hand: conversations side by side come back in turn, so more would help little.
+const RESOLVED: usize = 8 << 20;
 /// The ledger is looked over once in so many requests, and so many conversations go at once.
 const PRUNE_EVERY: u64 = 256;
 const PRUNED_AT_ONCE: usize = 64;
@@ -59,7 +61,7 @@ impl Walk {
     /// Nothing was seen yet. About `records` bytes of what was sent are kept at most, and `bodies` bytes of bodies.
     pub fn new(records: u64, bodies: usize) -> Self {
         Self {
-            ledger: MemoryLedger::new(),
+            ledger: MemoryLedger::with_cache_of(RESOLVED),
             budget: records,
             bodies: Bodies::new(bodies),
         }

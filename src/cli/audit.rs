@@ -45,7 +45,7 @@ pub fn run(given: Audit) -> Result<bool, Box<dyn Error>> {
     let progress = progress(&given.paths);
     let through = {
         let progress = progress.clone();
-        Arc::new(move |file: File| -> Box<dyn Read> { Box::new(progress.wrap_read(file)) })
+        Arc::new(move |file: File| -> Box<dyn Read + Send> { Box::new(progress.wrap_read(file)) })
     };
     for path in &given.paths {
         for exchanges in audit::open(path, &*through)? {

@@ -5,17 +5,46 @@ use std::{
     fs::{self, File},
     io::{self, BufWriter, IsTerminal, Write},
     path::{Path, PathBuf},
+    sync::mpsc::sync_channel,
+    thread,
 };
 
 use clap::Args;
 
 use crate::{
-    audit::{Auditor, Exchanges, Options},
+    audit::{Auditor, Exchange, Exchanges, Options, Skipped},
     config::Upstreams,
     prefix::Cause,
     report::{Baseline, Form, Gates, Report, ReportOptions, VolatileSpan, cause, ratio},
     route,
 };
+
+/// Batches that are read ahead of the one that is judged.
+const AHEAD: usize = 2;
+/// Bytes and exchanges of a batch.
+const BATCH_BYTES: usize = 1 << 20;
+const BATCH: usize = 64;
+
+/// Exchanges that change threads together.
+#[derive(Default)]
+struct Batch {
+    exchanges: Vec<Result<Exchange, Skipped>>,
+    bytes: usize,
+}
+
+impl Batch {
+    fn add(&mut self, exchange: Result<Exchange, Skipped>) {
+        self.bytes += exchange.as_ref().map_or(0, |exchange| {
+            let answer = exchange.answer.as_ref().map_or(0, |answer| answer.body.len());
+            exchange.body.len() + answer
+        });
+        self.exchanges.push(exchange);
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes >= BATCH_BYTES || self.exchanges.len() >= BATCH
+    }
+}
 
 /// How a report is made, where it goes, and what it must be like.
 #[derive(Args)]
@@ -103,12 +132,27 @@ impl Reporting {
 impl Audit {
     /// Judges all exchanges of a recording.
     pub fn take(&mut self, exchanges: Exchanges) {
-        for exchange in exchanges {
-            match exchange.and_then(|exchange| self.auditor.see(exchange)) {
-                Ok(seen) => self.report.add(&seen),
-                Err(skipped) => self.report.skip(&skipped),
+        let (read, judge) = sync_channel(AHEAD);
+        thread::scope(|threads| {
+            // Reading takes as long as judging.
+            threads.spawn(move || {
+                let mut batch = Batch::default();
+                for exchange in exchanges {
+                    batch.add(exchange);
+                    if batch.is_full() && read.send(std::mem::take(&mut batch)).is_err() {
+                        return;
+                    }
+                }
+                // Who judges has gone only if it panicked.
+                let _ = read.send(batch);
+            });
+            for exchange in judge.into_iter().flat_map(|batch: Batch| batch.exchanges) {
+                match exchange.and_then(|exchange| self.auditor.see(exchange)) {
+                    Ok(seen) => self.report.add(&seen),
+                    Err(skipped) => self.report.skip(&skipped),
+                }
             }
-        }
+        });
     }
 
     /// Whether any request was read.

@@ -36,9 +36,14 @@ pub enum Outcome {
 
 impl<S: Store> Book<S> {
     pub(super) fn over(store: S) -> Self {
+        Self::with_cache(store, CACHE_BYTES)
+    }
+
+    /// Over a store, with so many bytes of resolved paths at hand.
+    pub(super) fn with_cache(store: S, bytes: usize) -> Self {
         Self {
             store,
-            caches: Caches::new(CACHE_BYTES),
+            caches: Caches::new(bytes),
         }
     }
 

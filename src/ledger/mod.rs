@@ -234,6 +234,11 @@ impl MemoryLedger {
         Self::over(Memory::default())
     }
 
+    /// An empty ledger that holds at most so many bytes of resolved paths at hand.
+    pub fn with_cache_of(bytes: usize) -> Self {
+        Self::with_cache(Memory::default(), bytes)
+    }
+
     /// The serialised form: all that it knows.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         self.store.to_bytes()

@@ -27,7 +27,7 @@ pub fn looks_like(first: &[u8]) -> bool {
 /// The exchanges of a log.
 pub fn read(
     file: Arc<str>,
-    input: impl BufRead + 'static,
+    input: impl BufRead + Send + 'static,
 ) -> impl Iterator<Item = Result<Exchange, Skipped>> {
     let records = Values::new(packed::unpack(input), &[]);
     entry::exchanges(file, records, |bytes: Vec<u8>, source: &Source| {

@@ -20,7 +20,7 @@ pub fn looks_like(first: &[u8]) -> bool {
 /// The exchanges of a file of bodies.
 pub fn read(
     file: Arc<str>,
-    input: impl BufRead + 'static,
+    input: impl BufRead + Send + 'static,
 ) -> impl Iterator<Item = Result<Exchange, Skipped>> {
     let values = Values::new(packed::unpack(input), &[]);
     // Nothing says a time: they stay as they stand.

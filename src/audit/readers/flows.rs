@@ -36,7 +36,7 @@ pub fn looks_like(first: &[u8]) -> bool {
 /// The exchanges of a flow file.
 pub fn read(
     file: Arc<str>,
-    input: impl BufRead + 'static,
+    input: impl BufRead + Send + 'static,
 ) -> impl Iterator<Item = Result<Exchange, Skipped>> {
     entry::exchanges(file, Nets::new(input), |bytes: Vec<u8>, source: &Source| {
         read_flow(tnetstring::entry(&bytes).ok_or(reason::MALFORMED)?, source)

@@ -37,7 +37,7 @@ pub fn looks_like(first: &[u8]) -> bool {
 /// The exchanges of a HAR.
 pub fn read(
     file: Arc<str>,
-    input: impl BufRead + 'static,
+    input: impl BufRead + Send + 'static,
 ) -> impl Iterator<Item = Result<Exchange, Skipped>> {
     let entries = Values::new(packed::unpack(input), &[&["log"], &["entries"]]);
     entry::exchanges(file, entries, |bytes: Vec<u8>, source: &Source| {

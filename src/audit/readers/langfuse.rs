@@ -36,7 +36,7 @@ pub fn looks_like(first: &[u8]) -> bool {
 /// The exchanges of an export.
 pub fn read(
     file: Arc<str>,
-    input: impl BufRead + 'static,
+    input: impl BufRead + Send + 'static,
 ) -> impl Iterator<Item = Result<Exchange, Skipped>> {
     let mut input = packed::unpack(input);
     let wrapped = ["data", "trace", "observations"]

@@ -40,7 +40,7 @@ pub fn looks_like(first: &[u8]) -> bool {
 /// The exchanges of a log: lines, one array, or the answer of `/spend/logs/ui`.
 pub fn read(
     file: Arc<str>,
-    input: impl BufRead + 'static,
+    input: impl BufRead + Send + 'static,
 ) -> impl Iterator<Item = Result<Exchange, Skipped>> {
     let mut input = packed::unpack(input);
     let paged = starts_with_member(&mut input, "data");

@@ -39,7 +39,7 @@ pub fn looks_like(first: &[u8]) -> bool {
 /// The exchanges of a file of spans.
 pub fn read(
     file: Arc<str>,
-    input: impl BufRead + 'static,
+    input: impl BufRead + Send + 'static,
 ) -> impl Iterator<Item = Result<Exchange, Skipped>> {
     let mut input = packed::unpack(input);
     let otlp = ["resourceSpans", "resourceLogs"]

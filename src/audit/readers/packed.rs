@@ -11,7 +11,7 @@ const ZLIB: [&[u8]; 4] = [b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda"];
 const BEGINNING: u64 = 64 << 10;
 
 /// The bytes that were compressed, or the bytes themselves.
-pub fn unpack(mut input: impl BufRead + 'static) -> Box<dyn BufRead> {
+pub fn unpack(mut input: impl BufRead + Send + 'static) -> Box<dyn BufRead + Send> {
     let first = input.fill_buf().unwrap_or_default();
     if first.starts_with(GZIP) {
         Box::new(BufReader::new(MultiGzDecoder::new(input)))

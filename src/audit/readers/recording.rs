@@ -16,7 +16,7 @@ use crate::audit::recording::VERSION;
 use crate::wire::format::Format;
 
 /// Lines of one conversation end in order; those of others that ran beside it are this many bytes away at most.
-const ROOM: usize = 16 << 20;
+const ROOM: usize = 8 << 20;
 
 /// Whether a file that starts so is a recording of ours, of whatever version.
 pub fn looks_like(first: &[u8]) -> bool {
@@ -28,7 +28,7 @@ pub fn looks_like(first: &[u8]) -> bool {
 /// The exchanges of a recording.
 pub fn read(
     file: Arc<str>,
-    input: impl BufRead + 'static,
+    input: impl BufRead + Send + 'static,
 ) -> impl Iterator<Item = Result<Exchange, Skipped>> {
     let lines = Lines::new(packed::unpack(input));
     entry::exchanges_within(ROOM, file, lines, |line: Vec<u8>, source: &Source| {
