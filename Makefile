@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-engine bench fmt
+.PHONY: help demo test fuzz test-engine bench bench-audit bench-peers fmt
 
 help: ## list these targets
 	@awk -F ': ## ' '/^[a-z-]+: ## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,6 +18,12 @@ test-engine: ## an agent against a real engine, straight and through Inkfast (bu
 
 bench: ## what the pure core costs, against a hash of the body, and the memory of many conversations
 	cargo bench --locked --bench core --bench memory
+
+bench-audit: ## an audit of a gibibyte beside jq on the same file: speed and memory
+	@benches/audit/run
+
+bench-peers: ## what other tools say about the same four recordings (installs them into target/venv)
+	@benches/peers/run
 
 fmt: ## format the sources
 	cargo fmt
