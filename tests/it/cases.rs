@@ -24,12 +24,25 @@ pub struct Case {
     expect: Expect,
 }
 
-#[derive(Deserialize)]
-struct Expect {
-    first_changed_item: String,
-    class: Option<String>,
-    cause: String,
-    remedy: String,
+#[derive(Debug, Deserialize)]
+pub struct Expect {
+    #[serde(rename = "first_changed_item")]
+    pub item: String,
+    pub class: Option<String>,
+    pub cause: String,
+    pub remedy: String,
+}
+
+/// Every case: its name, its format, its bodies, and what must come out.
+pub fn sequences() -> Vec<(String, Format, Vec<Bytes>, Expect)> {
+    let read = |file| -> Case { serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap() };
+    let cases = files("cases").into_iter().map(read);
+    cases
+        .map(|case| {
+            let bodies = bodies(&case);
+            (case.id, case.format.parse().unwrap(), bodies, case.expect)
+        })
+        .collect()
 }
 
 #[test]
@@ -128,7 +141,7 @@ fn first_change(expect: &Expect, turns: &[Outcome], fail: &mut impl FnMut(String
         let (class, cause) = verdict.split_once('/').unwrap_or((verdict, ""));
         Some((format!("r{index}:{item}"), class, cause))
     });
-    match (expect.first_changed_item.as_str(), found) {
+    match (expect.item.as_str(), found) {
         ("none", None) => {}
         ("none", Some((item, ..))) => fail(format!("changed at {item}, expected nothing")),
         (want, None) => fail(format!("nothing changed, expected {want}")),
@@ -153,11 +166,7 @@ fn first_change(expect: &Expect, turns: &[Outcome], fail: &mut impl FnMut(String
 
 /// Whether the first changed item is of the head.
 fn in_head(case: &Case) -> bool {
-    let item = case
-        .expect
-        .first_changed_item
-        .split_once(':')
-        .map_or("none", |(_, item)| item);
+    let item = case.expect.item.split_once(':').map_or("none", |(_, item)| item);
     let first_message = item == "messages[0]" && ["openai_chat", "ollama"].contains(&case.format.as_str());
     item.starts_with("system") || first_message
 }

@@ -9,6 +9,7 @@
 )]
 
 mod answers;
+mod audit;
 mod bedrock;
 mod binary;
 mod captures;

@@ -385,7 +385,7 @@ fn a_prompt_may_be_in_an_event() {
 }
 
 /// What never ends: a beginning, then one piece over and over.
-fn endless(beginning: &'static str, piece: Vec<u8>) -> Box<dyn BufRead> {
+fn endless(beginning: &'static str, piece: Vec<u8>) -> Box<dyn BufRead + Send> {
     struct Endless(Vec<u8>, usize);
     impl Read for Endless {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {

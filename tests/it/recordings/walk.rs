@@ -1,22 +1,16 @@
-//! The exchanges of a recording through the core in observe mode, one after another.
+//! The exchanges of a recording through the auditor, one after another.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bytes::Bytes;
 use inkfast::audit::readers::{bedrock_logs, flows, har, langfuse, litellm, otel};
-use inkfast::audit::{Answer, Exchange, Skipped};
-use inkfast::encoding::{self, Limits};
-use inkfast::prefix::item::Hints;
-use inkfast::prefix::policy::Mode;
-use inkfast::wire::answer::Reader;
+use inkfast::audit::{Auditor, Exchange, Options, Skipped};
+use inkfast::config::Upstreams;
+use inkfast::route::Table;
 use inkfast::wire::format::Format;
 use inkfast::wire::usage::Usage;
-
-use crate::harness::{self, Core};
 
 pub type Read = Result<Exchange, Skipped>;
 pub type Reads = Box<dyn Iterator<Item = Read>>;
@@ -25,7 +19,7 @@ pub type Reads = Box<dyn Iterator<Item = Read>>;
 pub struct Kind {
     pub name: &'static str,
     pub looks_like: fn(&[u8]) -> bool,
-    pub read: fn(Arc<str>, Box<dyn BufRead>) -> Reads,
+    pub read: fn(Arc<str>, Box<dyn BufRead + Send>) -> Reads,
 }
 
 macro_rules! kind {
@@ -47,7 +41,7 @@ pub static KINDS: [Kind; 6] = [
     kind!(langfuse),
 ];
 
-/// What the core said of an exchange, and the counts of its answer.
+/// What the audit said of an exchange, and the counts of its answer.
 #[derive(Debug)]
 pub struct Judged {
     pub verdict: String,
@@ -87,26 +81,17 @@ pub fn exchanges(read: Vec<Read>) -> Vec<Exchange> {
     read.into_iter().filter_map(good).collect()
 }
 
+/// What an audit says of them.
 pub fn judge(exchanges: &[Exchange]) -> Vec<Judged> {
-    let mut cores: BTreeMap<(&str, String), Core> = BTreeMap::new();
+    let upstreams = Upstreams::new(Vec::new(), "openai").unwrap();
+    let mut auditor = Auditor::new(Options::new(Table::built_in().unwrap(), upstreams));
     exchanges
         .iter()
         .map(|exchange| {
-            let format = exchange.format.or_else(|| by_path(exchange)).expect("a format");
-            let host = exchange.host.clone().unwrap_or_default();
-            let core = cores
-                .entry((format.as_str(), host.clone()))
-                .or_insert_with(|| Core::new(format, &host));
-            core.mode = Mode::Observe;
-            core.model.clone_from(&exchange.model);
-            core.now_ms = exchange.at_ms.expect("a time");
-            let body = plain(&exchange.body, &exchange.headers);
-            let (answer, usage) = answered(format, exchange.answer.as_ref());
-            let turn = core.exchange(&body, Hints::default(), &answer);
-            let verdict = turn.plan.received.to_string();
+            let seen = auditor.see(exchange.clone()).unwrap();
             Judged {
-                verdict: by_place(&verdict, format),
-                usage,
+                verdict: by_place(&seen.received.verdict.to_string(), seen.format),
+                usage: seen.usage,
             }
         })
         .collect()
@@ -120,45 +105,4 @@ fn by_place(verdict: &str, format: Format) -> String {
         Format::OpenaiChat => place.replace("@messages[0]", "@system[0]"),
         _ => place.to_owned(),
     }
-}
-
-fn by_path(exchange: &Exchange) -> Option<Format> {
-    let path = exchange.path.as_deref()?.split('?').next()?;
-    Format::ALL
-        .into_iter()
-        .find(|format| format.wire().matches(path).is_some())
-}
-
-fn answered(format: Format, answer: Option<&Answer>) -> (harness::Answer, Option<Usage>) {
-    let none = harness::Answer {
-        status: 599,
-        text: String::new(),
-        calls: Vec::new(),
-    };
-    let Some(answer) = answer else {
-        return (none, None);
-    };
-    let kind = answer
-        .headers
-        .get("content-type")
-        .and_then(|kind| kind.to_str().ok());
-    let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default();
-    let mut reader = Reader::new(format, format.wire().framing(kind));
-    reader.push(&plain(&answer.body, &answer.headers));
-    let reading = reader.finish();
-    let said = reading.answer.unwrap_or_default();
-    let answer_ = harness::Answer {
-        status: answer.status.unwrap_or(200),
-        text: said.text,
-        calls: said.call_ids,
-    };
-    (answer_, reading.usage.or(answer.usage))
-}
-
-fn plain(body: &Bytes, headers: &hyper::HeaderMap) -> Bytes {
-    let limits = Limits {
-        max_bytes: 64 << 20,
-        max_ratio: 1000,
-    };
-    encoding::decode(body, &encoding::of_headers(headers), limits).unwrap()
 }

@@ -53,7 +53,7 @@ impl Other {
                 told.into_iter(),
             ),
             expect: Expect {
-                first_changed_item: item,
+                item,
                 class: case.expect.class.clone(),
                 cause: case.expect.cause.clone(),
                 remedy: case.expect.remedy.clone(),
@@ -124,7 +124,7 @@ fn say(chat: &Value, format: Format) -> Result<Value, &'static str> {
 
 /// The first changed item of the case by its name in `format`, and whether it is of the head.
 fn changed(case: &Case, chats: &[Value], format: Format) -> Result<(String, bool), &'static str> {
-    let Some((request, _)) = case.expect.first_changed_item.split_once(':') else {
+    let Some((request, _)) = case.expect.item.split_once(':') else {
         return Ok(("none".to_owned(), false));
     };
     let number: usize = request[1..].parse().unwrap();
