@@ -9,10 +9,11 @@ use super::{
     Report,
     baseline::Baseline,
     figures::percent,
-    finding::{Finding, Leg},
+    finding::{Finding, Leg, is_finding},
     kind::Kind,
 };
-use crate::prefix::Cause;
+use crate::prefix::{Cause, Verdict};
+use crate::wire::format::Format;
 
 /// The most kinds that a result names.
 const NAMED: usize = 5;
@@ -52,12 +53,18 @@ impl Gates {
 
     /// Whether a gate fails because of this very finding.
     pub fn names(&self, finding: &Finding) -> bool {
-        if finding.leg != Leg::Sent {
+        finding.leg == Leg::Sent && self.names_sent(&finding.verdict, finding.format)
+    }
+
+    /// Whether a gate fails because of this verdict on what left.
+    pub(super) fn names_sent(&self, verdict: &Verdict, format: Format) -> bool {
+        if !is_finding(verdict) {
             return false;
         }
-        let new = self.baseline.as_ref().map(|old| !old.has(&finding.kind()));
-        let listed = self.lists(finding.verdict.cause.as_str());
-        (listed && new != Some(false)) || (new == Some(true) && finding.verdict.is_break())
+        let kind = Kind::of(verdict, format);
+        let new = self.baseline.as_ref().map(|old| !old.has(&kind));
+        let listed = self.lists(&kind.cause);
+        (listed && new != Some(false)) || (new == Some(true) && verdict.is_break())
     }
 
     fn lists(&self, name: &str) -> bool {
