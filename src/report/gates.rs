@@ -8,7 +8,7 @@ use std::fmt;
 use super::{
     Report,
     baseline::Baseline,
-    figures::percent,
+    figures::{counted, percent},
     finding::{Finding, Leg, is_finding},
     kind::Kind,
 };
@@ -82,7 +82,14 @@ impl Gates {
             .sum();
         let Some(old) = &self.baseline else {
             let found: Vec<&Kind> = listed().map(|(kind, _)| kind).collect();
-            return counted(name, report, counts, &found, "findings of the named causes");
+            return none_of(
+                name,
+                report,
+                counts,
+                &found,
+                ["finding", "findings"],
+                "of the named causes",
+            );
         };
         let new: Vec<_> = listed().filter(|(kind, _)| !old.has(kind)).collect();
         let kinds: Vec<&Kind> = new.iter().map(|(kind, _)| *kind).collect();
@@ -91,12 +98,13 @@ impl Gates {
         if count == 0 && counts > 0 && report.left_out.kinds > 0 {
             return unknown(name, too_many_kinds(report));
         }
-        counted(
+        none_of(
             name,
             report,
             count,
             &kinds,
-            "findings of the named causes that the baseline has not",
+            ["finding", "findings"],
+            "of the named causes that the baseline has not",
         )
     }
 }
@@ -135,15 +143,22 @@ fn new_kinds(old: &Baseline, report: &Report) -> GateResult {
         return unknown(name, too_many_kinds(report));
     }
     let what = if old.is_whole() {
-        "kinds of breaks that the baseline has not"
+        "of breaks that the baseline has not"
     } else {
-        "kinds of breaks that the baseline, which is not whole, has not"
+        "of breaks that the baseline, which is not whole, has not"
     };
-    counted(name, report, new.len() as u64, &new, what)
+    none_of(name, report, new.len() as u64, &new, ["kind", "kinds"], what)
 }
 
 /// A gate that wants a count to be zero.
-fn counted(name: &'static str, report: &Report, count: u64, kinds: &[&Kind], what: &str) -> GateResult {
+fn none_of(
+    name: &'static str,
+    report: &Report,
+    count: u64,
+    kinds: &[&Kind],
+    [one, many]: [&str; 2],
+    what: &str,
+) -> GateResult {
     if report.totals.requests == 0 {
         return unknown(name, "no request was read".to_owned());
     }
@@ -158,7 +173,7 @@ fn counted(name: &'static str, report: &Report, count: u64, kinds: &[&Kind], wha
         name,
         passed: Some(count == 0),
         figure: Some(count as f64),
-        why: format!("{count} {what}{named}"),
+        why: format!("{} {what}{named}", counted(count, one, many)),
     }
 }
 
