@@ -72,6 +72,8 @@ pub struct Turn {
     pub hit_ratio: Option<f64>,
     /// It had no good answer.
     pub failed: bool,
+    /// A gate names what left.
+    pub gated: bool,
 }
 
 /// Input tokens by the cache's part in them, over the answers that tell.
@@ -161,6 +163,7 @@ impl Turn {
             strip: bounded(&seen.strip),
             hit_ratio: seen.usage.as_ref().and_then(Usage::hit_ratio),
             failed: seen.failed,
+            gated: false,
         }
     }
 

@@ -8,11 +8,12 @@ use std::fmt;
 use super::{
     Report,
     baseline::Baseline,
-    figures::percent,
-    finding::{Finding, Leg},
+    figures::{counted, percent},
+    finding::{Finding, Leg, is_finding},
     kind::Kind,
 };
-use crate::prefix::Cause;
+use crate::prefix::{Cause, Verdict};
+use crate::wire::format::Format;
 
 /// The most kinds that a result names.
 const NAMED: usize = 5;
@@ -52,12 +53,18 @@ impl Gates {
 
     /// Whether a gate fails because of this very finding.
     pub fn names(&self, finding: &Finding) -> bool {
-        if finding.leg != Leg::Sent {
+        finding.leg == Leg::Sent && self.names_sent(&finding.verdict, finding.format)
+    }
+
+    /// Whether a gate fails because of this verdict on what left.
+    pub(super) fn names_sent(&self, verdict: &Verdict, format: Format) -> bool {
+        if !is_finding(verdict) {
             return false;
         }
-        let new = self.baseline.as_ref().map(|old| !old.has(&finding.kind()));
-        let listed = self.lists(finding.verdict.cause.as_str());
-        (listed && new != Some(false)) || (new == Some(true) && finding.verdict.is_break())
+        let kind = Kind::of(verdict, format);
+        let new = self.baseline.as_ref().map(|old| !old.has(&kind));
+        let listed = self.lists(&kind.cause);
+        (listed && new != Some(false)) || (new == Some(true) && verdict.is_break())
     }
 
     fn lists(&self, name: &str) -> bool {
@@ -75,7 +82,14 @@ impl Gates {
             .sum();
         let Some(old) = &self.baseline else {
             let found: Vec<&Kind> = listed().map(|(kind, _)| kind).collect();
-            return counted(name, report, counts, &found, "findings of the named causes");
+            return none_of(
+                name,
+                report,
+                counts,
+                &found,
+                ["finding", "findings"],
+                "of the named causes",
+            );
         };
         let new: Vec<_> = listed().filter(|(kind, _)| !old.has(kind)).collect();
         let kinds: Vec<&Kind> = new.iter().map(|(kind, _)| *kind).collect();
@@ -84,12 +98,13 @@ impl Gates {
         if count == 0 && counts > 0 && report.left_out.kinds > 0 {
             return unknown(name, too_many_kinds(report));
         }
-        counted(
+        none_of(
             name,
             report,
             count,
             &kinds,
-            "findings of the named causes that the baseline has not",
+            ["finding", "findings"],
+            "of the named causes that the baseline has not",
         )
     }
 }
@@ -128,15 +143,22 @@ fn new_kinds(old: &Baseline, report: &Report) -> GateResult {
         return unknown(name, too_many_kinds(report));
     }
     let what = if old.is_whole() {
-        "kinds of breaks that the baseline has not"
+        "of breaks that the baseline has not"
     } else {
-        "kinds of breaks that the baseline, which is not whole, has not"
+        "of breaks that the baseline, which is not whole, has not"
     };
-    counted(name, report, new.len() as u64, &new, what)
+    none_of(name, report, new.len() as u64, &new, ["kind", "kinds"], what)
 }
 
 /// A gate that wants a count to be zero.
-fn counted(name: &'static str, report: &Report, count: u64, kinds: &[&Kind], what: &str) -> GateResult {
+fn none_of(
+    name: &'static str,
+    report: &Report,
+    count: u64,
+    kinds: &[&Kind],
+    [one, many]: [&str; 2],
+    what: &str,
+) -> GateResult {
     if report.totals.requests == 0 {
         return unknown(name, "no request was read".to_owned());
     }
@@ -151,7 +173,7 @@ fn counted(name: &'static str, report: &Report, count: u64, kinds: &[&Kind], wha
         name,
         passed: Some(count == 0),
         figure: Some(count as f64),
-        why: format!("{count} {what}{named}"),
+        why: format!("{} {what}{named}", counted(count, one, many)),
     }
 }
 

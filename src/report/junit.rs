@@ -9,7 +9,7 @@ use super::{
     conversation::{Conversation, Turn},
     escape::Markup,
     figures::{bytes, cost, count, moment},
-    finding::Finding,
+    finding::{Finding, is_finding},
     gates::GateResult,
     words::{advice, remedy, title},
 };
@@ -20,7 +20,7 @@ pub fn write(report: &Report, to: &mut dyn Write) -> io::Result<()> {
     let conversations = report.conversations();
     let cases = conversations.iter().flat_map(|one| judged(one));
     let tests = report.gates.len() + cases.clone().count();
-    let failed = failures(cases, &findings) + report.gates.iter().filter(|gate| fails(gate)).count();
+    let failed = failures(cases) + report.gates.iter().filter(|gate| fails(gate)).count();
     writeln!(to, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
     writeln!(
         to,
@@ -39,10 +39,8 @@ fn judged(conversation: &Conversation) -> impl Iterator<Item = &Turn> + Clone {
     conversation.turns.iter().filter(|turn| turn.continues.is_some())
 }
 
-fn failures<'a>(turns: impl Iterator<Item = &'a Turn>, findings: &HashMap<u64, &Finding>) -> usize {
-    turns
-        .filter(|turn| findings.get(&turn.number).is_some_and(|one| one.gated))
-        .count()
+fn failures<'a>(turns: impl Iterator<Item = &'a Turn>) -> usize {
+    turns.filter(|turn| turn.gated).count()
 }
 
 fn fails(gate: &GateResult) -> bool {
@@ -89,7 +87,7 @@ fn suite(
     findings: &HashMap<u64, &Finding>,
     to: &mut dyn Write,
 ) -> io::Result<()> {
-    let failed = failures(judged(one), findings);
+    let failed = failures(judged(one));
     let model = one.model.as_deref().unwrap_or("-");
     let name = format!("conversation {} ({model}, {})", one.id, one.format);
     write!(
@@ -143,14 +141,16 @@ fn case(report: &Report, turn: &Turn, finding: Option<&Finding>, to: &mut dyn Wr
         turn.number,
         Markup(&turn.source.file)
     )?;
-    let Some(finding) = finding else {
-        return writeln!(to, "/>");
+    // Where the details of a finding were left out, its verdict is known all the same.
+    let (verdict, text) = match finding {
+        Some(finding) => (&finding.verdict, told(report, finding)),
+        None if is_finding(&turn.sent) => (&turn.sent, title(turn.sent.cause).to_owned()),
+        None => return writeln!(to, "/>"),
     };
-    let (verdict, text) = (finding.verdict.to_string(), told(report, finding));
+    let (cause, verdict) = (verdict.cause.as_str(), verdict.to_string());
     writeln!(to, ">")?;
-    if finding.gated {
+    if turn.gated {
         let (verdict, text) = (Markup(&verdict), Markup(&text));
-        let cause = finding.verdict.cause.as_str();
         writeln!(
             to,
             "      <failure message=\"{verdict}\" type=\"{cause}\">{text}</failure>"

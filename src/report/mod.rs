@@ -112,6 +112,11 @@ impl Report {
         for finding in &mut self.findings {
             finding.gated = gates.names(finding);
         }
+        for one in self.conversations.values_mut() {
+            for turn in &mut one.turns {
+                turn.gated = gates.names_sent(&turn.sent, one.format);
+            }
+        }
         self.gates.iter().all(|gate| gate.passed == Some(true))
     }
 

@@ -98,7 +98,7 @@ fn result(one: &Finding, rule: usize) -> Value {
         "locations": [{
             "physicalLocation": {
                 "artifactLocation": { "uri": utf8_percent_encode(&one.source.file, PATH).to_string() },
-                "region": { "startLine": one.source.number },
+                "region": { "startLine": one.source.number.max(1) },
             },
             "logicalLocations": [{ "fullyQualifiedName": visible(item), "kind": "element" }],
         }],

@@ -276,7 +276,8 @@ fn provider(report: &Report, page: &mut Page) -> io::Result<()> {
     if !report.misses.is_empty() {
         page.heading("MISSES on an intact prefix")?;
         for (cause, times) in &report.misses {
-            page.line(&format!("{times:>6} {cause}: {}", miss_advice(cause)))?;
+            page.line(&format!("{times:>6} {cause}"))?;
+            page.wrapped(7, miss_advice(cause))?;
         }
     }
     if !report.diagnostics.is_empty() {

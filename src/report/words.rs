@@ -38,6 +38,12 @@ pub fn miss_advice(miss: &str) -> &'static str {
         "hoisted_downstream" => {
             "An update in the history was moved to the front: use another carrier for this route."
         }
+        "server_context_edit" => {
+            "The provider cleared a part of the history itself: clear rarely and in large steps."
+        }
+        "thinking_not_kept" => {
+            "The model's template leaves earlier thinking out where the user speaks again; nothing is wrong."
+        }
         "in_flight" => "The earlier answer had not begun yet: send the first request alone.",
         "routing_or_eviction" => {
             "Another machine, or a full cache: a stable routing key helps on routes that take one."
@@ -218,6 +224,14 @@ fn elsewhere(cause: Cause) -> (&'static str, &'static str) {
 mod tests {
     use super::*;
     use crate::report::CAUSES;
+    use crate::route::warmth::Miss;
+
+    #[test]
+    fn every_miss_has_advice() {
+        for miss in Miss::ALL {
+            assert!(!miss_advice(miss.as_str()).is_empty(), "{}", miss.as_str());
+        }
+    }
 
     #[test]
     fn every_cause_has_words_of_its_own() {

