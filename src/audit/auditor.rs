@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use uuid::Uuid;
 
 use super::{
@@ -21,7 +22,12 @@ use crate::{
     config::Upstreams,
     encoding,
     ledger::Outcome,
-    prefix::{Cause, Request, Verdict, digest::namespace, keys::response_id, verdict::By},
+    prefix::{
+        Cause, Request, Verdict,
+        digest::{Digest, namespace},
+        keys::response_id,
+        verdict::By,
+    },
     route::{
         self,
         attribution::{Attribution, Parent, Seen, Turn},
@@ -118,34 +124,19 @@ impl Auditor {
         let reading = reading.unwrap_or_default();
         let ended = ended(exchange, &asked, &reading);
 
-        let left = self.left(exchange, &asked);
-        let parsed = asked.parse(exchange, &body, &self.options.routes, |place| {
-            self.received.last(place)
-        })?;
-        let received = self
-            .received
-            .step(&parsed, ended)
-            .map_err(|error| error.label())?;
-        let judged_received = self.judged(&received, &parsed, &self.received, None);
-        self.received.keep(&received);
-
-        let out = left.as_ref().unwrap_or(&parsed);
-        let sent = match &mut self.sent {
-            Some(walk) => Some(walk.step(out, ended).map_err(|error| error.label())?),
-            None => None,
-        };
-        let mut judged_sent = match (&sent, &self.sent) {
-            (Some(sent), Some(walk)) => self.judged(sent, out, walk, by_proxy(exchange)),
-            _ => judged_received.clone(),
-        };
-        if let (Some(sent), Some(walk)) = (&sent, &self.sent) {
-            walk.keep(sent);
-        }
+        let Both {
+            received,
+            judged_received,
+            sent,
+            mut judged_sent,
+            out,
+            edited,
+        } = self.both(exchange, (&asked, &body), ended)?;
         let step = sent.as_ref().unwrap_or(&received);
         let usage = self.usage(exchange, &asked, &reading);
         let known = usage.filter(|_| ended.outcome == Outcome::Committed);
         let seen = known.map(|usage| {
-            let turn = (step, out, &judged_sent.verdict);
+            let turn = (step, &out, &judged_sent.verdict);
             attributed(&mut self.attribution, exchange, turn, (usage, &reading))
         });
         let miss = seen.as_ref().and_then(|seen| seen.found.miss);
@@ -156,7 +147,7 @@ impl Auditor {
         let parent = received.plan.parent.as_deref();
         let conversation = parent.map_or(received.seq, |parent| parent.lineage);
         self.heads.see(conversation, parent, &received.request);
-        let changed = left.is_some().then_some(&*received.request);
+        let changed = edited.then_some(&*received.request);
         Ok(Observation {
             source: exchange.source.clone(),
             number: received.seq,
@@ -179,6 +170,43 @@ impl Auditor {
             failed: ended.outcome != Outcome::Committed,
             received: judged_received,
             sent: judged_sent,
+        })
+    }
+
+    /// Both walks go on by one request.
+    fn both(
+        &mut self,
+        exchange: &Exchange,
+        (asked, body): (&Asked, &Bytes),
+        ended: Ended,
+    ) -> Result<Both, &'static str> {
+        let left = self.left(exchange, asked);
+        let last = |place: &Digest| self.received.last(place);
+        let parsed = asked.parse(exchange, body, &self.options.routes, last)?;
+        let stepped = self.received.step(&parsed, ended);
+        let received = stepped.map_err(|error| error.label())?;
+        let judged_received = self.judged(&received, &parsed, &self.received, None);
+        self.received.keep(&received);
+
+        let edited = left.is_some();
+        let out = left.unwrap_or(parsed);
+        let stepped = self.sent.as_mut().map(|walk| walk.step(&out, ended));
+        let sent = stepped.transpose().map_err(|error| error.label())?;
+        let judged_sent = match (&sent, &self.sent) {
+            (Some(sent), Some(walk)) => {
+                let judged = self.judged(sent, &out, walk, by_proxy(exchange));
+                walk.keep(sent);
+                judged
+            }
+            _ => judged_received.clone(),
+        };
+        Ok(Both {
+            received,
+            judged_received,
+            sent,
+            judged_sent,
+            out,
+            edited,
         })
     }
 
@@ -237,6 +265,19 @@ impl Auditor {
             usage
         })
     }
+}
+
+/// One request on both walks.
+struct Both {
+    received: Step,
+    judged_received: Judged,
+    /// None as long as the walks are one.
+    sent: Option<Step>,
+    judged_sent: Judged,
+    /// What left.
+    out: Parsed,
+    /// It is another body than the client's.
+    edited: bool,
 }
 
 fn ended(exchange: &Exchange, asked: &Asked, reading: &Reading) -> Ended {

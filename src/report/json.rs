@@ -1,9 +1,8 @@
 //! For programs, in the schema of `docs/report.schema.json`. The only form that can be a baseline.
 
-use std::io::{self, Write};
+mod written;
 
-use serde::Serialize;
-use uuid::Uuid;
+use std::io::{self, Write};
 
 use super::{
     Report,
@@ -13,6 +12,11 @@ use super::{
     words::{advice, miss_advice},
 };
 use crate::audit::{Segment, Share, Side};
+use written::{
+    CauseRow, Causes, Diagnostic, Miss, Run, Skipped, Tokens, Tool, Volatile, Window, Written,
+    WrittenConversation, WrittenFinding, WrittenGate, WrittenKind, WrittenLeftOut, WrittenPrefix,
+    WrittenShares, WrittenSide, WrittenTotals, WrittenTurn,
+};
 
 /// The version of the schema: a member that changes its meaning or goes makes another one.
 pub const VERSION: u32 = 1;
@@ -20,234 +24,6 @@ pub const VERSION: u32 = 1;
 pub fn write(report: &Report, to: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *to, &Written::of(report))?;
     writeln!(to)
-}
-
-#[derive(Serialize)]
-struct Written<'a> {
-    schema: &'static str,
-    version: u32,
-    tool: Tool,
-    base_price: Option<f64>,
-    totals: WrittenTotals,
-    gates: Vec<WrittenGate<'a>>,
-    causes: Causes,
-    misses: Vec<Miss>,
-    diagnostics: Vec<Diagnostic>,
-    volatile: Vec<Volatile<'a>>,
-    conversations: Vec<WrittenConversation<'a>>,
-    findings: Vec<WrittenFinding<'a>>,
-    kinds: Vec<WrittenKind<'a>>,
-    left_out: WrittenLeftOut,
-}
-
-#[derive(Serialize)]
-struct Tool {
-    name: &'static str,
-    version: &'static str,
-}
-
-#[derive(Serialize)]
-struct WrittenTotals {
-    requests: u64,
-    continued: u64,
-    failed: u64,
-    conversations: u64,
-    skipped: Vec<Skipped>,
-    sent: WrittenPrefix,
-    received: WrittenPrefix,
-    shares: WrittenShares,
-    tokens: Tokens,
-}
-
-#[derive(Serialize)]
-struct Skipped {
-    reason: &'static str,
-    count: u64,
-}
-
-#[derive(Serialize)]
-struct WrittenPrefix {
-    kept: u64,
-    before: u64,
-    ratio: Option<f64>,
-    breaks: u64,
-    lost: u64,
-    classes: std::collections::BTreeMap<&'static str, u64>,
-}
-
-#[derive(Serialize)]
-struct WrittenShares {
-    stable: u64,
-    new: u64,
-    broken: u64,
-    node: u64,
-}
-
-/// Null where no answer told.
-#[derive(Serialize)]
-struct Tokens {
-    cache_read: Option<u64>,
-    cache_write: Option<u64>,
-    uncached: Option<u64>,
-    hit_ratio: Option<f64>,
-    counted: u64,
-    uncounted: u64,
-}
-
-#[derive(Serialize)]
-struct WrittenGate<'a> {
-    name: &'static str,
-    passed: Option<bool>,
-    figure: Option<f64>,
-    why: &'a str,
-}
-
-#[derive(Serialize)]
-struct Causes {
-    sent: Vec<CauseRow>,
-    received: Vec<CauseRow>,
-}
-
-#[derive(Serialize)]
-struct CauseRow {
-    cause: &'static str,
-    count: u64,
-    breaks: u64,
-    bytes: u64,
-    tokens: Option<u64>,
-    tokens_unknown: u64,
-    cost: Option<f64>,
-    cost_unknown: u64,
-    remedy: &'static str,
-    advice: &'static str,
-}
-
-#[derive(Serialize)]
-struct Miss {
-    cause: &'static str,
-    count: u64,
-    advice: &'static str,
-}
-
-#[derive(Serialize)]
-struct Diagnostic {
-    source: &'static str,
-    cause: &'static str,
-    yes: u64,
-    no: u64,
-    unknown: u64,
-}
-
-#[derive(Serialize)]
-struct Volatile<'a> {
-    conversation: u64,
-    kind: &'static str,
-    block: &'a str,
-    changes: u64,
-    requests: u64,
-    advice: &'a str,
-}
-
-#[derive(Serialize)]
-struct WrittenConversation<'a> {
-    id: u64,
-    file: &'a str,
-    upstream: Option<&'a str>,
-    format: &'static str,
-    model: Option<&'a str>,
-    requests: u64,
-    failed: u64,
-    breaks: u64,
-    client_breaks: u64,
-    lost: u64,
-    tokens: Option<u64>,
-    tokens_unknown: u64,
-    cost: Option<f64>,
-    cost_unknown: u64,
-    cache: Tokens,
-    nodes: u64,
-    first_ms: Option<u64>,
-    last_ms: Option<u64>,
-    turns: Vec<WrittenTurn<'a>>,
-    turns_left_out: u64,
-}
-
-#[derive(Serialize)]
-struct WrittenTurn<'a> {
-    request: u64,
-    number: u64,
-    continues: Option<u64>,
-    at_ms: Option<u64>,
-    received: String,
-    sent: String,
-    hit_ratio: Option<f64>,
-    failed: bool,
-    strip: Vec<Run<'a>>,
-}
-
-#[derive(Serialize)]
-struct Run<'a> {
-    share: &'static str,
-    bytes: u64,
-    item: &'a str,
-}
-
-#[derive(Serialize)]
-struct WrittenFinding<'a> {
-    on: &'static str,
-    level: &'static str,
-    gated: bool,
-    request: u64,
-    continues: Option<u64>,
-    conversation: u64,
-    file: &'a str,
-    number: u64,
-    at_ms: Option<u64>,
-    format: &'static str,
-    model: Option<&'a str>,
-    class: &'static str,
-    cause: &'static str,
-    item: Option<&'a str>,
-    kept: u64,
-    before: u64,
-    old: Option<WrittenSide<'a>>,
-    new: Option<WrittenSide<'a>>,
-    bytes: u64,
-    tokens: Option<u64>,
-    cost: Option<f64>,
-    remedy: &'static str,
-    advice: &'static str,
-}
-
-#[derive(Serialize)]
-struct WrittenSide<'a> {
-    id: Uuid,
-    offset: u64,
-    bytes: u64,
-    window: Option<Window<'a>>,
-}
-
-#[derive(Serialize)]
-struct Window<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-#[derive(Serialize)]
-struct WrittenKind<'a> {
-    cause: &'a str,
-    item: &'a str,
-    format: &'a str,
-    count: u64,
-    breaks: u64,
-}
-
-#[derive(Serialize)]
-struct WrittenLeftOut {
-    conversations: u64,
-    findings: u64,
-    turns: u64,
-    kinds: u64,
 }
 
 impl<'a> Written<'a> {
