@@ -219,18 +219,6 @@ impl Class {
 }
 
 impl Cause {
-    /// Whether the proxy itself did it.
-    pub fn is_by_proxy(self) -> bool {
-        let ours = [
-            Self::NoSlot,
-            Self::Refused,
-            Self::Guard,
-            Self::Rebaseline,
-            Self::UnknownHistory,
-        ];
-        ours.contains(&self)
-    }
-
     /// As printed and as a metric label.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -24,6 +24,7 @@ use tokio::{
 use crate::{
     audit::recording::Line,
     metrics::{DropReason, DroppedRecords},
+    prefix::verdict::By,
     proxy::{
         Proxy,
         depart::{Attempt, Planned},
@@ -215,7 +216,7 @@ impl Record {
         self.sent = planned.and_then(Planned::edited).map(<[Bytes]>::to_vec);
         self.by_proxy = planned.and_then(|planned| {
             let cause = planned.plan.sent.cause;
-            cause.is_by_proxy().then(|| cause.as_str())
+            (cause.by() == By::Proxy).then(|| cause.as_str())
         });
     }
 

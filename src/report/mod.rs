@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 pub use baseline::{Baseline, BaselineError};
-pub use causes::{CAUSES, UnknownCause, cause};
+pub use causes::{UnknownCause, cause, causes};
 pub use conversation::{Cached, Conversation, Turn};
 pub use finding::{Finding, Leg, Level};
 pub use form::{Form, UnknownForm};

@@ -77,53 +77,6 @@ impl Cause {
                 | Self::MarkerLost
         )
     }
-
-    /// What a developer of the agent should do, in one sentence; empty where nothing is wrong.
-    pub fn advice(self) -> &'static str {
-        match self {
-            Self::None => "",
-            Self::ModelChanged => "Switch models between conversations: each model has a cache of its own.",
-            Self::ParametersChanged => {
-                "Keep settings that are rendered into the prompt for a whole conversation."
-            }
-            Self::RoutingKeyChanged => "Send one cache key for all requests of a conversation.",
-            Self::ToolsAdded => "Declare all tools from the first request on.",
-            Self::ToolsRemoved => "Go on declaring a tool that may not be used, and refuse its calls.",
-            Self::ToolsReordered => "Sort the tools by name before each request.",
-            Self::ToolChanged => "Make descriptions and schemas of tools once, and send them unchanged.",
-            Self::KeyOrder => "Write schemas and arguments with a map that keeps the order of its keys.",
-            Self::SystemChanged => "Leave the system prompt as it was, and tell what changed at the end.",
-            Self::SystemVolatile(_) => {
-                "Take clocks, dates, counters and identifiers out of the system prompt."
-            }
-            Self::SystemReordered => "Put the system prompt together in one fixed order.",
-            Self::SystemHoisted => "Leave an operator's message where it was said, behind what was sent.",
-            Self::HistoryEdited => "Send earlier messages again exactly as they were sent.",
-            Self::HistoryTruncated => "Drop old messages rarely and many at a time.",
-            Self::HistoryCompacted => "Compact as late as the model allows, so that it is paid for once.",
-            Self::ItemsReordered => "Keep the messages in the order in which they were first sent.",
-            Self::ToolResultPruned => "Shorten a result before it is first sent, or prune many at once.",
-            Self::ImageRemoved => "Keep images where they are, or shrink them before they are first sent.",
-            Self::ReasoningRemoved => "Send reasoning back with the answers that it belongs to.",
-            Self::IdsRegenerated => "Store the ids of items and calls, and send the same ones again.",
-            Self::DecorationChanged => "Keep a reminder where it was first sent; put new ones at the end.",
-            Self::MessageVolatile => "Do not refresh context in a sent message: append the new state.",
-            Self::MessageReshaped => "Store each message in the form in which it is sent, blocks included.",
-            Self::ItemsInserted => "Put new messages behind all that were sent.",
-            Self::Whitespace => "Trim or pad texts once, before they are first sent.",
-            Self::RoleChanged => "Fix the role of a message when it is first sent.",
-            Self::Reserialised => "Encode requests with one encoder and the same settings throughout.",
-            Self::MarkerLimit => "Set no more cache markers than the provider takes.",
-            Self::MarkerTtlOrder => "Put markers of the longer lifetime in front of the others.",
-            Self::MarkerLost => "Mark the end of every request, so that the next one finds it cached.",
-            Self::Unknown => "Compare both requests by hand: they cannot be read well enough to tell.",
-            Self::NoSlot => "Change the system prompt when the user speaks, not inside a tool loop.",
-            Self::Refused => "Probe which form of an update the upstream takes, and route by that.",
-            Self::Guard => "Report it: the proxy stopped its own edit because it did not verify.",
-            Self::Rebaseline => "Nothing: the system prompt was written anew where that cost least.",
-            Self::UnknownHistory => "Start conversations through the proxy, with a ledger that outlives it.",
-        }
-    }
 }
 
 impl Class {
@@ -200,15 +153,12 @@ mod tests {
     fn names_are_read_back_and_are_all_different() {
         for cause in Cause::ALL {
             assert_eq!(cause.as_str().parse(), Ok(cause));
-            assert_eq!(cause.advice().is_empty(), cause == Cause::None);
         }
         for class in Class::ALL {
             assert_eq!(class.as_str().parse(), Ok(class));
         }
         let names: HashSet<_> = Cause::ALL.iter().map(|cause| cause.as_str()).collect();
         assert_eq!(names.len(), Cause::ALL.len());
-        let advice: HashSet<_> = Cause::ALL.iter().map(|cause| cause.advice()).collect();
-        assert_eq!(advice.len(), Cause::ALL.len());
         assert!("history".parse::<Cause>().is_err() && "none".parse::<Class>().is_err());
     }
 }

@@ -106,9 +106,9 @@ fn gates_judge_what_left() {
             "--fail-on",
             "system_changed",
             "--report",
-            "out.json",
+            "out.xml",
             "--report",
-            "out.txt",
+            "out.html",
         ];
         let Some(observed) = run(sdk, &[&["--mode", "observe"], &gates[..]].concat()) else {
             return;
@@ -120,10 +120,11 @@ fn gates_judge_what_left() {
             observed.errors()
         );
         assert!(
-            observed.file("out.txt").contains("rewrite/system_changed"),
+            observed.file("out.html").contains("rewrite/system_changed"),
             "{sdk}"
         );
-        assert!(observed.file("out.json").contains("system_changed"), "{sdk}");
+        let failure = "<failure message=\"rewrite/system_changed@";
+        assert!(observed.file("out.xml").contains(failure), "{sdk}");
         assert!(observed.errors().contains("FAIL"), "{}", observed.errors());
 
         let rewritten = run(sdk, &gates).unwrap();
@@ -134,9 +135,9 @@ fn gates_judge_what_left() {
             rewritten.errors()
         );
         assert!(
-            rewritten.file("out.txt").contains("pass  --fail-on"),
+            !rewritten.file("out.xml").contains("<failure"),
             "{}",
-            rewritten.file("out.txt")
+            rewritten.file("out.xml")
         );
     }
 }
