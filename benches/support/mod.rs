@@ -12,7 +12,7 @@ use inkfast::prefix::{Keys, Plan, Request, Rope, Scope, apply, decide, keys, rec
 use inkfast::route::{Choice, Destination, Table};
 use inkfast::wire::body::Context;
 use inkfast::wire::format::Format;
-use inkfast::wire::lower::Lowered;
+use inkfast::wire::plan_edits::PlanEdits;
 
 /// When the requests are sent, in milliseconds since the epoch.
 pub const NOW_MS: u64 = 1_800_000_000_000;
@@ -188,7 +188,7 @@ pub struct Core {
 pub struct Decided {
     pub keys: Keys,
     pub plan: Plan,
-    pub lowered: Lowered,
+    pub lowered: PlanEdits,
     pub rope: Rope,
 }
 
@@ -234,7 +234,7 @@ impl Core {
         decide(request, keys.request, past, &self.policy, NOW_MS)
     }
 
-    pub fn lower(&self, request: &Request, plan: &Plan) -> (Lowered, Rope) {
+    pub fn lower(&self, request: &Request, plan: &Plan) -> (PlanEdits, Rope) {
         let lowered = self.format.wire().edits(request, plan, self.policy.text).unwrap();
         let rope = apply(&request.body, &lowered.edits);
         (lowered, rope)

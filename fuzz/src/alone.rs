@@ -9,7 +9,7 @@ use inkfast::prefix::place::{Found, Spot, place as find};
 use inkfast::prefix::plan::{NewNode, Outcome, Plan};
 use inkfast::prefix::policy::{Mode, Policy, TextMode};
 use inkfast::prefix::verdict::Verdict;
-use inkfast::prefix::{Past, Scope, apply, held, keys};
+use inkfast::prefix::{Past, Scope, apply, keys, provider_held};
 use inkfast::prompt::group_for;
 use inkfast::wire::format::Format;
 
@@ -35,7 +35,7 @@ pub fn check(format: Format, bodies: &[Bytes]) {
         same_with(place, &request, &earlier);
     }
     let scope = Scope::new(place.to.host, format.as_str(), None);
-    let whole = held::behind(&request, &keys(&request, scope), scope, &Past::default());
+    let whole = provider_held::behind(&request, &keys(&request, scope), scope, &Past::default());
     let request = whole.map_or(request, |(whole, _)| whole);
     if request.server_state || request.head.texts().is_none() {
         return;

@@ -7,14 +7,14 @@ use inkfast::prefix::Request;
 use inkfast::prefix::item::{FrozenHead, Item};
 use inkfast::prefix::past::{Node, Slot};
 use inkfast::wire::envelope::Envelope;
-use inkfast::wire::lower::Lowered;
+use inkfast::wire::plan_edits::PlanEdits;
 use inkfast::wire::scan::Cursor;
 use serde_json::value::RawValue;
 
 use super::routes::{self, Place};
 
 /// Reads `out`, which `request` became, and checks it.
-pub fn check(place: &Place, request: &Request, lowered: &Lowered, out: &Bytes) -> Request {
+pub fn check(place: &Place, request: &Request, lowered: &PlanEdits, out: &Bytes) -> Request {
     let shown = || {
         format!(
             "\n received {}\n sent     {}",

@@ -7,10 +7,10 @@ use inkfast::prefix::guard::{self, Departure};
 use inkfast::prefix::item::{Mark, Request, Role, prompt_digest};
 use inkfast::prefix::keys::response_key;
 use inkfast::prefix::past::{Seq, Slot};
-use inkfast::prefix::{NewNode, Outcome, Plan, Scope, apply, decide, held, keys, record};
+use inkfast::prefix::{NewNode, Outcome, Plan, Scope, apply, decide, keys, provider_held, record};
 use inkfast::prompt::derive;
 use inkfast::wire::format::Format;
-use inkfast::wire::lower::Lowered;
+use inkfast::wire::plan_edits::PlanEdits;
 
 use super::leaves;
 use super::routes::{self, Place};
@@ -57,9 +57,9 @@ impl Talk {
     fn exchange(&mut self, own: &Request, next: Option<&Request>) {
         let known_by = keys(own, self.scope);
         let mut past = self.ledger.past(self.scope, &known_by).expect("memory");
-        held::unfold(own, &mut past);
-        let (request, keys) =
-            held::behind(own, &known_by, self.scope, &past).unwrap_or_else(|| (own.clone(), known_by));
+        provider_held::unfold(own, &mut past);
+        let (request, keys) = provider_held::behind(own, &known_by, self.scope, &past)
+            .unwrap_or_else(|| (own.clone(), known_by));
         let policy = &self.place.route.policy;
         let plan = decide(&request, keys.request, &past, policy, NOW_MS);
         let lowered = self.place.to.format.wire().edits(&request, &plan, policy.text);
@@ -111,7 +111,7 @@ impl Talk {
     }
 
     /// Where the client only appended, what leaves only extends what left.
-    fn extends(&self, request: &Request, plan: &Plan, lowered: &Lowered, out: &Request) {
+    fn extends(&self, request: &Request, plan: &Plan, lowered: &PlanEdits, out: &Request) {
         let Some(path) = plan.parent.as_deref().filter(|_| plan.keeps_prefix()) else {
             return;
         };
@@ -146,7 +146,7 @@ impl Talk {
 }
 
 /// The head that goes out and the nodes amount to the head that the client sent.
-fn effective(request: &Request, plan: &Plan, lowered: &Lowered) {
+fn effective(request: &Request, plan: &Plan, lowered: &PlanEdits) {
     let says = matches!(plan.outcome, Outcome::Kept | Outcome::Node(_)) && plan.parent.is_some();
     let (Some(head), Some(wanted)) = (lowered.head.texts(), request.head.texts()) else {
         return;

@@ -10,11 +10,11 @@ use uuid::Uuid;
 
 use super::{
     answers,
+    changed_item::{Shown, sides},
     churning::{Churning, Heads},
     exchange::{Exchange, Skipped},
     observation::{Judged, Observation},
     prompt::{Asked, Parsed, decoded},
-    sides::{Shown, sides},
     strip::strip,
     walk::{Ended, Step, Walk},
 };

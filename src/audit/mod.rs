@@ -6,6 +6,7 @@
 
 mod answers;
 mod auditor;
+mod changed_item;
 mod churning;
 pub mod exchange;
 pub mod observation;
@@ -13,7 +14,6 @@ mod open;
 mod prompt;
 pub mod readers;
 pub mod recording;
-mod sides;
 pub mod sniff;
 mod strip;
 mod walk;

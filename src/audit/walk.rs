@@ -11,10 +11,10 @@ use crate::{
     prefix::{
         Plan, Request, decide,
         digest::Digest,
-        held,
         item::AnswerMark,
         keys,
         past::{Sent, Seq},
+        provider_held,
         record::sent,
     },
 };
@@ -93,8 +93,8 @@ impl Walk {
     pub fn step(&mut self, parsed: &Parsed, ended: Ended) -> Result<Step> {
         let (request, known_by, scope) = (&parsed.request, &parsed.keys, parsed.scope);
         let mut past = self.ledger.past(scope, known_by)?;
-        held::unfold(request, &mut past);
-        let whole = held::behind(request, known_by, scope, &past);
+        provider_held::unfold(request, &mut past);
+        let whole = provider_held::behind(request, known_by, scope, &past);
         let whole = whole.map(|(request, keys)| (Arc::new(request), keys));
         let (request, keys) = match &whole {
             Some((request, keys)) => (request, keys),

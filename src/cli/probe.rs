@@ -7,7 +7,6 @@
 
 mod ask;
 mod body;
-mod carry;
 mod notes;
 mod shape;
 mod show;
@@ -15,6 +14,7 @@ mod talk;
 mod target;
 mod tool_loop;
 mod trial;
+mod updated;
 
 use std::{
     error::Error,

@@ -4,15 +4,15 @@
 
 use std::sync::Arc;
 
-use super::carry;
 use super::choose::{Choice, choose};
 use super::digest::Digest;
 use super::item::{FrozenBlock, Request, Role};
+use super::judgement::{received_verdict, sent_verdict};
 use super::past::{Node, Past};
 use super::place::{self, Found};
 use super::plan::{NewNode, Outcome, Plan, Reason};
 use super::policy::{Mode, Mutant, Policy};
-use super::sides::{received_verdict, sent_verdict};
+use super::rerender::rerender;
 use super::verdict::{Cause, Class, Verdict};
 use crate::prompt::{self, Group};
 
@@ -42,7 +42,7 @@ pub fn decide(request: &Request, key: Digest, past: &Past, policy: &Policy, now_
         compaction,
     };
     head.decide(&mut plan);
-    plan.anew = carry::rerender(request, &choice.path, &plan.nodes, policy);
+    plan.anew = rerender(request, &choice.path, &plan.nodes, policy);
     plan.sent = sent_verdict(request, &choice, &plan);
     plan
 }

@@ -3,22 +3,22 @@
 //! Rules of this folder: no IO, no clock, no randomness, no provider names, no JSON. A [`Request`] comes in with
 //! byte ranges and digests, a [`Past`] comes from the ledger, a plan goes out; `wire` lowers it to bytes.
 
-pub mod carry;
 pub mod choose;
 pub mod compare;
 pub mod decide;
 pub mod digest;
 pub mod edit;
 pub mod guard;
-pub mod held;
 pub mod item;
+pub mod judgement;
 pub mod keys;
 pub mod past;
 pub mod place;
 pub mod plan;
 pub mod policy;
+pub mod provider_held;
 pub mod record;
-pub mod sides;
+pub mod rerender;
 pub mod verdict;
 
 pub use decide::decide;

@@ -32,7 +32,7 @@ use crate::{
     proxy::{
         Proxy,
         answer::{AnswerReader, LastEvent},
-        depart::{self, Attempt, Form, Planned},
+        attempt::{self, Attempt, Form, Planned},
         headers, learning,
         line::RequestLine,
         now_ms,
@@ -254,7 +254,7 @@ async fn observe(
     }
     line.answer_bytes = Some(relay.bytes);
     line.first_byte_after = relay.first_byte.map(|first| first.duration_since(line.started));
-    depart::explain(prompt, attempt.planned.clone()).await;
+    attempt::explain(prompt, attempt.planned.clone()).await;
     tell(
         proxy,
         &mut line,

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use crate::{
     ledger::Learned,
     prefix::{past::Seq, policy::Carrier},
-    proxy::{Proxy, depart::Planned, now_ms, rewrite::Prompt},
+    proxy::{Proxy, attempt::Planned, now_ms, rewrite::Prompt},
     route::{
         self, Finding,
         attribution::{Attribution, Parent, Turn},

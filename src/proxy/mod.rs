@@ -1,7 +1,7 @@
 //! The thin shell around the pure core: everything that waits, reads or writes.
 //!
 //! `server` takes connections and drains them, `exchange` is the life of one request and names its phases in order:
-//! `receive`, `rewrite` (decode, parse, look up), `depart` (decide, apply, guard, record), `refusal` (send, and send
+//! `receive`, `rewrite` (decode, parse, look up), `attempt` (decide, apply, guard, record), `refusal` (send, and send
 //! again), `relay` and `observe` with its reader `answer`. `step` is the ledger's side of one request, `recent`
 //! what stands in for a ledger that does not answer, `learning` what answers teach about a route, `signing` with its
 //! `credentials` what replaces a signature, `report` what is said and counted,
@@ -11,8 +11,8 @@
 
 pub mod admin;
 pub mod answer;
+pub mod attempt;
 pub mod credentials;
-pub mod depart;
 pub mod exchange;
 pub mod headers;
 pub mod learning;

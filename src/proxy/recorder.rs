@@ -27,7 +27,7 @@ use crate::{
     prefix::verdict::By,
     proxy::{
         Proxy,
-        depart::{Attempt, Planned},
+        attempt::{Attempt, Planned},
         now_ms,
         rewrite::Prompt,
         target::Target,

@@ -18,7 +18,7 @@ use crate::{
     prefix::{Cause, past::Node, policy::Row},
     proxy::{
         Proxy,
-        depart::{Attempt, Form, Planned},
+        attempt::{Attempt, Form, Planned},
         exchange::{Reply, Sender},
         learning,
         receive::joined,

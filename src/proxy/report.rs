@@ -7,7 +7,7 @@ use crate::{
     prefix::{Cause, Outcome, Plan, Verdict, digest::item_id, item::Role, policy::Carrier},
     prompt::{GroupKind, Rendering, looks_like_sentinel},
     proxy::{
-        depart::Planned,
+        attempt::Planned,
         line::{Prefix, RequestLine},
         rewrite::Prompt,
     },

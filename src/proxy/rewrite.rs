@@ -17,7 +17,7 @@ use crate::{
     encoding::{self, DecodeError, Limits},
     identity,
     ledger::{Learned, LedgerError},
-    prefix::{Keys, Past, Request, Scope, held, item::Hints, keys, policy::Mode},
+    prefix::{Keys, Past, Request, Scope, item::Hints, keys, policy::Mode, provider_held},
     proxy::{
         Proxy, now_ms,
         signing::Signing,
@@ -124,8 +124,8 @@ pub async fn read(
             (past, route, Some(reason))
         }
     };
-    held::unfold(&request, &mut past);
-    let (request, keys) = match held::behind(&request, &keys, scope, &past) {
+    provider_held::unfold(&request, &mut past);
+    let (request, keys) = match provider_held::behind(&request, &keys, scope, &past) {
         Some((whole, keys)) => (Arc::new(whole), keys),
         None => (request, keys),
     };

@@ -10,7 +10,7 @@ use super::cache::{Cache, Lookup};
 use super::decode::{arrange, decode};
 use super::endpoint::hosted::Call;
 use super::endpoint::{Endpoint, api_key, format_of, is_compact};
-use super::held::{Creation, Held};
+use super::explicit_cache::{Creation, Held};
 use super::history::History;
 use super::json::Json;
 use super::memory::Memory;

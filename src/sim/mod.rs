@@ -5,7 +5,7 @@
 //! It shares no code with the rest of the crate, has its own decoding and its own table of models, so that it cannot repeat
 //! a mistake of the proxy's. `inkfast demo` and the tests use it; it is not a model and not a benchmark. A request goes
 //!
-//! `server` (socket, `tap`) -> `exchange` -> `endpoint` -> `signing` (Bedrock) -> `decode` -> `held` (Gemini) -> `validate` ->
+//! `server` (socket, `recording_socket`) -> `exchange` -> `endpoint` -> `signing` (Bedrock) -> `decode` -> `explicit_cache` (Gemini) -> `validate` ->
 //! `prompt` (hoist, drop) -> `render` -> `thinking` -> `script` -> `history`, `cache` -> `answer` -> `delivery`
 //!
 //! (Responses: `memory` puts the items that the server holds in front of those decoded, and remembers the answer; in WebSocket
@@ -25,13 +25,14 @@ mod delivery;
 mod dialect;
 mod endpoint;
 mod exchange;
+mod explicit_cache;
 mod frame;
-mod held;
 mod history;
 mod json;
 mod memory;
 mod prompt;
 mod record;
+mod recording_socket;
 mod refusal;
 mod render;
 mod responses;
@@ -40,7 +41,6 @@ mod script;
 mod server;
 mod signing;
 mod socket;
-mod tap;
 mod thinking;
 mod tokens;
 mod validate;

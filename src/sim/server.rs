@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 
 use super::delivery::{self, Watch};
 use super::exchange::{Incoming, Outgoing, State};
-use super::tap::{Heard, Tap};
+use super::recording_socket::{Heard, Tap};
 use super::{Config, socket};
 
 /// State and configuration, shared by all connections.

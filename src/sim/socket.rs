@@ -19,10 +19,10 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use super::Config;
 use super::exchange::Incoming;
 use super::json::Json;
+use super::recording_socket::Heard;
 use super::refusal::Refusal;
 use super::responses::Lane;
 use super::server::{Answered, Shared, next_number, parsed};
-use super::tap::Heard;
 
 mod connection;
 mod lane;

@@ -19,7 +19,6 @@ pub mod eventstream;
 pub mod format;
 pub mod gemini;
 pub mod head;
-pub mod lower;
 pub mod markers;
 pub mod ndjson;
 pub mod ollama;
@@ -27,6 +26,7 @@ pub mod openai_chat;
 pub mod openai_responses;
 pub mod path;
 pub mod places;
+pub mod plan_edits;
 pub mod scan;
 pub mod sse;
 pub mod usage;
@@ -38,7 +38,7 @@ use crate::prefix::{Plan, Request};
 use crate::prompt::TextMode;
 
 use answer::Draft;
-use lower::Lowered;
+use plan_edits::PlanEdits;
 
 /// What a wire format can do.
 pub trait Wire: Sync {
@@ -69,8 +69,8 @@ pub trait Wire: Sync {
     ///
     /// # Errors
     /// Two edits want the same bytes, which a sound plan never does.
-    fn edits(&self, request: &Request, plan: &Plan, text: TextMode) -> Result<Lowered, Overlap> {
-        lower::lower(request, plan, text, self.shapes())
+    fn edits(&self, request: &Request, plan: &Plan, text: TextMode) -> Result<PlanEdits, Overlap> {
+        plan_edits::plan_edits(request, plan, text, self.shapes())
     }
 
     /// How an answer of this content type (lower case, without parameters) is cut into parts.

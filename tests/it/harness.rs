@@ -12,13 +12,13 @@ use inkfast::prefix::item::{AnswerMark, Hints};
 use inkfast::prefix::keys::{response_id, response_key};
 use inkfast::prefix::past::{Past, Sent, Seq};
 use inkfast::prefix::policy::{Mode, Mutant, TextMode};
-use inkfast::prefix::{Keys, Plan, Request, Scope, Verdict, apply, decide, held, keys, record};
+use inkfast::prefix::{Keys, Plan, Request, Scope, Verdict, apply, decide, keys, provider_held, record};
 use inkfast::route::{Choice, Destination, Table};
 use inkfast::wire::body::Context;
 use inkfast::wire::drift;
 use inkfast::wire::format::Format;
-use inkfast::wire::lower::Lowered;
 use inkfast::wire::markers;
+use inkfast::wire::plan_edits::PlanEdits;
 use inkfast::wire::scan::Fault;
 use tempfile::TempDir;
 
@@ -54,7 +54,7 @@ pub struct Core {
 pub struct Turn {
     pub request: Request,
     pub plan: Plan,
-    pub lowered: Lowered,
+    pub lowered: PlanEdits,
     pub out: Bytes,
     pub guard: Result<(), guard::Violation>,
     /// Both verdicts, told from the bodies.
@@ -100,7 +100,7 @@ impl Core {
     }
 
     /// Plans one request, sends nothing.
-    pub fn plan(&mut self, body: &Bytes, hints: Hints) -> Result<(Request, Keys, Plan, Lowered), Fault> {
+    pub fn plan(&mut self, body: &Bytes, hints: Hints) -> Result<(Request, Keys, Plan, PlanEdits), Fault> {
         let named = Context {
             model: self.model.as_deref(),
             ..Context::default()
@@ -130,8 +130,9 @@ impl Core {
         let request = parse(self.format, body, &context, None)?;
         let keys = keys(&request, self.scope);
         let mut past = self.past(&keys);
-        held::unfold(&request, &mut past);
-        let (request, keys) = held::behind(&request, &keys, self.scope, &past).unwrap_or((request, keys));
+        provider_held::unfold(&request, &mut past);
+        let (request, keys) =
+            provider_held::behind(&request, &keys, self.scope, &past).unwrap_or((request, keys));
         let plan = decide(&request, keys.request, &past, &route.policy, self.now_ms);
         let lowered = self
             .format
@@ -155,7 +156,7 @@ impl Core {
     }
 
     /// Lets a planned request leave.
-    pub fn leave(&mut self, (request, keys, plan, lowered): (Request, Keys, Plan, Lowered)) -> Turn {
+    pub fn leave(&mut self, (request, keys, plan, lowered): (Request, Keys, Plan, PlanEdits)) -> Turn {
         let rope = apply(&request.body, &lowered.edits);
         let guard = guard::check(&Departure {
             request: &request,

@@ -5,9 +5,9 @@
 
 use super::{
     ask::{Asker, Refusal, Reply, Unanswered},
-    carry,
     talk::{COUNT, Talk, Tool, Turn},
     trial::follows_new,
+    updated::updated,
 };
 use crate::{
     prefix::policy::{Row, ToolLoop},
@@ -69,7 +69,7 @@ pub async fn ask(asker: &Asker, route: &Route, row: Row, name: &str) -> Result<I
         tool_loop: ToolLoop::AfterResults,
         ..row
     };
-    let sent = carry::updated(asker, route, row, [&first, &second], messages[1].1);
+    let sent = updated(asker, route, row, [&first, &second], messages[1].1);
     Ok(match asker.ask(sent.map_err(Unanswered::Unmade)?).await? {
         Reply::Answered(reading) if follows_new(&reading) => InLoop::Obeyed,
         Reply::Answered(_) => InLoop::Accepted,

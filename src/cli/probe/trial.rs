@@ -8,9 +8,9 @@ use std::process;
 
 use super::{
     ask::{Asker, Refusal, Reply, Unanswered},
-    carry,
     talk::{NEW, OLD, SECOND, Talk, Tool, Turn},
     tool_loop::{self, InLoop},
+    updated::updated,
 };
 use crate::{
     prefix::policy::Row,
@@ -118,7 +118,7 @@ pub async fn hold(
         Reply::Refused(refusal) => return Err(Unanswered::Refused(refusal)),
     };
     let second = asker.body(&turn(&talk.after, &messages));
-    let sent = carry::updated(asker, route, candidate.row, [&first, &second], spoken);
+    let sent = updated(asker, route, candidate.row, [&first, &second], spoken);
     let told = match asker.ask(sent.map_err(Unanswered::Unmade)?).await {
         Ok(told) => told,
         Err(failure) => return Ok(candidate.unasked(Accepted::Unknown(failure.to_string()))),

@@ -12,7 +12,7 @@ use crate::{
     ledger::Outcome,
     proxy::{
         Proxy,
-        depart::{self, Attempt},
+        attempt::{self, Attempt},
         exchange,
         line::RequestLine,
         recorder::{self, AnswerCopy, Record},
@@ -150,7 +150,7 @@ impl Flight {
         });
         recorder::end(proxy, record);
         self.line.answer_bytes = Some(self.bytes);
-        depart::explain(prompt, self.attempt.planned.clone()).await;
+        attempt::explain(prompt, self.attempt.planned.clone()).await;
         let told = (prompt, &self.attempt, seq);
         exchange::tell(proxy, &mut self.line, self.answered, told, Some(&reading));
         self.line.close(outcome, &proxy.metrics, proxy.tap.as_ref());

@@ -24,7 +24,7 @@ use tokio_tungstenite::tungstenite::{
 use crate::{
     proxy::{
         Proxy,
-        depart::{Attempt, Form},
+        attempt::{Attempt, Form},
         line::RequestLine,
         receive::Received,
         recorder::{self, Record},

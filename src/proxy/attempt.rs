@@ -29,7 +29,7 @@ use crate::{
         step::Step,
         upstream::{BoxError, OutgoingBody},
     },
-    wire::{ask, drift, lower::Lowered, markers},
+    wire::{ask, drift, markers, plan_edits::PlanEdits},
 };
 
 /// One body that is ready to be sent.
@@ -75,7 +75,7 @@ pub struct Planned {
     /// What was decided.
     pub plan: Plan,
     /// The edits of the body, with what goes out by them.
-    pub lowered: Lowered,
+    pub lowered: PlanEdits,
     /// What the ledger is told of it.
     pub sent: Sent,
     /// The last check stopped what was decided first.

@@ -14,7 +14,7 @@ use crate::{
         record,
     },
     route::Route,
-    wire::{body::Context, format::Format, lower::Lowered},
+    wire::{body::Context, format::Format, plan_edits::PlanEdits},
 };
 
 /// The second of two bodies as it leaves for `route` with the update carried by `row`; `said` answered the first one.
@@ -64,7 +64,7 @@ struct Planned {
     request: Request,
     keys: Keys,
     plan: Plan,
-    lowered: Lowered,
+    lowered: PlanEdits,
 }
 
 /// Any time does: nothing in these two requests is old.

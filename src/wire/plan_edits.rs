@@ -21,7 +21,7 @@ use super::{BARE, Shapes};
 
 /// A plan in bytes.
 #[derive(Clone, Debug)]
-pub struct Lowered {
+pub struct PlanEdits {
     /// The edits of the body.
     pub edits: Edits,
     /// The head that goes out.
@@ -33,7 +33,12 @@ pub struct Lowered {
 }
 
 /// Lowers `plan` onto the body of `request`; `text` is how a new update is told, `shapes` how a node is written.
-pub fn lower(request: &Request, plan: &Plan, text: TextMode, shapes: &Shapes) -> Result<Lowered, Overlap> {
+pub fn plan_edits(
+    request: &Request,
+    plan: &Plan,
+    text: TextMode,
+    shapes: &Shapes,
+) -> Result<PlanEdits, Overlap> {
     let mut edits = Vec::new();
     let head = match &plan.baseline {
         Some(frozen) => {
@@ -63,7 +68,7 @@ pub fn lower(request: &Request, plan: &Plan, text: TextMode, shapes: &Shapes) ->
     }
     let new_node = plan.new_node.as_ref().and_then(|_| nodes.last().cloned());
     faults(request, plan.mutant, &mut edits);
-    Ok(Lowered {
+    Ok(PlanEdits {
         edits: Edits::new(edits)?,
         head,
         nodes,
